@@ -86,7 +86,6 @@ def test_what_is_said_of_cursors(connection: psycopg.Connection[Any]) -> None:
 @pytest.mark.parametrize(
     ("statement", "error"),
     [
-        ("declare c scroll cursor for select 1", psycopg.errors.FeatureNotSupported),
         ("declare c binary cursor for select 1", psycopg.errors.FeatureNotSupported),
         ("declare c cursor for insert into numbers values (1, 'x')", psycopg.errors.SyntaxError),
         ("declare c cursor for select nonsense", psycopg.errors.UndefinedColumn),

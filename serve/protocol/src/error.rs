@@ -289,6 +289,7 @@ impl Failure {
             Self::ResultChanged => {
                 "Prepare the statement again. If a numeric parameter is NaN or infinite, cast it to double precision."
             }
+            Self::BackwardFetch => "Declare the cursor with SCROLL.",
             Self::DeferredColumns => "Use the simple query protocol for it.",
             _ => return None,
         };

@@ -1,5 +1,7 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
+mod fetch;
+pub(crate) mod scroll;
 pub(crate) mod spool;
 pub(crate) mod tickets;
 
@@ -16,10 +18,13 @@ use crate::engine::{EngineError, Rows};
 use crate::error::{ClientError, Failure, SqlState};
 use crate::limits::{Budget, Charged, LimitError};
 use crate::message::backend::{self, MESSAGE_HEADER, Messages};
+use crate::rows::scroll::ScrollRows;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{ColumnWriter, TextStyle, Unsupported, ValueError};
+
+pub use fetch::Receiver;
 
 /// The names of the formats, for error messages.
 const TEXT: &str = "a text result";
@@ -100,6 +105,10 @@ pub struct Cursor {
     /// Whether the last batch was read.
     has_ended: bool,
     is_set_aside: bool,
+    /// The number of rows that were read.
+    position: u64,
+    /// All rows, if it can move back. They take the place of `rows`.
+    scroll: Option<Box<ScrollRows>>,
 }
 
 /// The number of rows that were sent.
@@ -119,7 +128,8 @@ impl Cursor {
         let schema = lines::described_schema(rows.as_ref());
         check_count(schema.fields().len())?;
         lines::check(&schema, TEXT)?;
-        let cursor = Self { rows, schema, rest: None, has_ended: false, is_set_aside: false };
+        let (rest, scroll, position) = (None, None, 0);
+        let cursor = Self { rows, schema, rest, has_ended: false, is_set_aside: false, position, scroll };
         cursor.check(formats)?;
         Ok(cursor)
     }
@@ -162,7 +172,7 @@ impl Cursor {
         while limit.is_none_or(|limit| sent < limit) {
             let Some(batch) = self.next(control)? else { return Ok(SentRows::All(sent)) };
             let count = self.take_rows(&control.budget, &batch, limit.map(|limit| limit - sent))?;
-            self.write(output, &batch.slice(0, count), formats, style)?;
+            self.write(output, &batch, 0..count, formats, style)?;
             sent += count as u64;
             if limit.is_none() {
                 // Rows are sent before the engine computes the next ones.
@@ -176,6 +186,10 @@ impl Cursor {
     pub fn next(&mut self, control: &Control) -> Result<Option<RecordBatch>, Failure> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(RecordBatch::clone(&rest)));
+        }
+        if let Some(scroll) = &mut self.scroll {
+            control.check()?;
+            return scroll.next(&control.budget);
         }
         while !self.has_ended {
             control.check()?;
@@ -209,6 +223,7 @@ impl Cursor {
     ) -> Result<usize, LimitError> {
         let wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok()).unwrap_or(usize::MAX);
         let count = wanted.min(batch.num_rows());
+        self.position += count as u64;
         if count < batch.num_rows() {
             let rest = batch.slice(count, batch.num_rows() - count);
             self.rest = Some(budget.keep(rest, batch.get_array_memory_size())?);
@@ -218,7 +233,7 @@ impl Cursor {
 
     /// Writes the remaining rows to a file, so that the engine can run another statement.
     pub fn set_aside(&mut self, control: &Control) -> Result<(), Failure> {
-        if self.is_set_aside || self.has_ended {
+        if self.is_set_aside || self.has_ended || self.scroll.is_some() {
             return Ok(());
         }
         let (schema, names) = (self.rows.schema(), self.rows.type_names().to_vec());
@@ -233,6 +248,7 @@ impl Cursor {
         &self,
         output: &mut Output,
         batch: &RecordBatch,
+        rows: impl Iterator<Item = usize>,
         formats: &Formats,
         style: TextStyle,
     ) -> Result<(), Failure> {
@@ -243,7 +259,7 @@ impl Cursor {
                 |(at, column): (usize, &ColumnWriter<'_>)| column.binary_oid().filter(|_| formats.is_binary(at));
             RowEncoder::new(charset, columns.iter().enumerate().map(of_type))
         });
-        for row in 0..batch.num_rows() {
+        for row in rows {
             let buffer = output.buffer();
             let start = buffer.len();
             let mut written = Ok(());

@@ -37,10 +37,16 @@ pub enum CursorStatement {
 /// Which rows FETCH gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchDirection {
-    /// The next rows: so many, or all.
-    Forward(Option<u64>),
-    /// Any other, the current one included.
-    Other,
+    /// So many rows after the current one, or before it if the number is negative. 0 is the current row.
+    Rows(i64),
+    /// All rows after the current one.
+    All,
+    /// All rows before the current one.
+    BackwardAll,
+    /// The row with this number, from 1; from the end if it is negative. 0 is before the first row.
+    Absolute(i64),
+    /// The row so many rows after the current one.
+    Relative(i64),
 }
 
 /// Reads a statement after its first word.
@@ -52,7 +58,7 @@ pub(super) fn read(mut parser: Parser<'_>, verb: &str) -> Result<CursorStatement
         _ => {
             // A cursor may be called like a direction, if nothing else is said.
             let is_name = parser.clone().take_while_some().nth(1).is_none();
-            let direction = if is_name { FetchDirection::Forward(Some(1)) } else { direction(&mut parser)? };
+            let direction = if is_name { FetchDirection::Rows(1) } else { direction(&mut parser)? };
             if !parser.word("from") {
                 parser.word("in");
             }
@@ -95,22 +101,42 @@ fn declaration(mut parser: Parser<'_>) -> Result<CursorStatement, SyntaxError> {
 }
 
 fn direction(parser: &mut Parser<'_>) -> Result<FetchDirection, SyntaxError> {
-    const ELSEWHERE: [&str; 6] = ["prior", "first", "last", "absolute", "relative", "backward"];
-    if parser.word("next") {
-        return Ok(FetchDirection::Forward(Some(1)));
+    for (word, direction) in [
+        ("next", FetchDirection::Rows(1)),
+        ("prior", FetchDirection::Rows(-1)),
+        ("first", FetchDirection::Absolute(1)),
+        ("last", FetchDirection::Absolute(-1)),
+    ] {
+        if parser.word(word) {
+            return Ok(direction);
+        }
     }
-    let is_elsewhere = parser.take_if(|token| token.is_one_of(&ELSEWHERE)).is_some();
-    if !is_elsewhere {
+    if parser.word("absolute") {
+        return Ok(FetchDirection::Absolute(number(parser)?.ok_or_else(|| parser.error("the number of a row"))?));
+    }
+    if parser.word("relative") {
+        return Ok(FetchDirection::Relative(number(parser)?.ok_or_else(|| parser.error("a number of rows"))?));
+    }
+    let is_backward = parser.word("backward");
+    if !is_backward {
         parser.word("forward");
     }
-    let (is_all, is_negative) = (parser.word("all"), parser.symbol(b'-'));
-    let number = if is_all { None } else { parser.take_if(|token| token.kind == TokenKind::Number) };
-    let count: u64 = match number {
-        Some(number) => number.text.parse().map_err(|_| parser.error("a whole number of rows"))?,
-        None => 1,
+    if parser.word("all") {
+        return Ok(if is_backward { FetchDirection::BackwardAll } else { FetchDirection::All });
+    }
+    let count = number(parser)?.unwrap_or(1);
+    Ok(FetchDirection::Rows(if is_backward { -count } else { count }))
+}
+
+/// A whole number with an optional sign.
+fn number(parser: &mut Parser<'_>) -> Result<Option<i64>, SyntaxError> {
+    let is_negative = parser.symbol(b'-');
+    if !is_negative {
+        parser.symbol(b'+');
+    }
+    let Some(number) = parser.take_if(|token| token.kind == TokenKind::Number) else {
+        return if is_negative { Err(parser.error("a whole number of rows")) } else { Ok(None) };
     };
-    Ok(match is_elsewhere || is_negative || count == 0 {
-        true => FetchDirection::Other,
-        false => FetchDirection::Forward((!is_all).then_some(count)),
-    })
+    let number: i64 = number.text.parse().map_err(|_| parser.error("a whole number of rows"))?;
+    Ok(Some(if is_negative { -number } else { number }))
 }

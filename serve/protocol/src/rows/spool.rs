@@ -33,6 +33,13 @@ impl Spools {
         Arc::new(Self { directory: limits.spool_directory.clone(), space })
     }
 
+    /// A new file. Its bytes are charged to the quota of all sessions, and to the `session`.
+    pub(super) fn charged_file(&self, session: &Arc<Budget>) -> Result<ChargedFile, Failure> {
+        let memory = session.charge(SPOOL_CHARGE)?;
+        let (file, space) = (self.file().map_err(write_error)?, self.space.empty_charge());
+        Ok(ChargedFile { file, space, memory, is_in_memory: self.directory.is_none(), limit: None })
+    }
+
     fn file(&self) -> io::Result<File> {
         match &self.directory {
             Some(directory) => unnamed_file(directory),
@@ -62,10 +69,7 @@ impl Spool {
         type_names: Vec<String>,
         mut next: impl FnMut() -> Result<Option<RecordBatch>, Failure>,
     ) -> Result<Self, Failure> {
-        let memory = session.charge(SPOOL_CHARGE)?;
-        let is_in_memory = spools.directory.is_none();
-        let file = spools.file().map_err(write_error)?;
-        let file = ChargedFile { file, space: spools.space.empty_charge(), memory, is_in_memory, limit: None };
+        let file = spools.charged_file(session)?;
         let mut writer = StreamWriter::try_new(BufWriter::new(file), &schema)?;
         while let Some(batch) = next()? {
             if let Err(error) = writer.write(&batch) {
@@ -102,13 +106,13 @@ impl Rows for Spool {
 }
 
 /// A file whose bytes are charged before they are written.
-struct ChargedFile {
-    file: File,
-    space: Charge,
-    memory: Charge,
+pub(super) struct ChargedFile {
+    pub file: File,
+    pub space: Charge,
+    pub memory: Charge,
     is_in_memory: bool,
     /// The exceeded quota. Arrow's writer cannot carry it in its error.
-    limit: Option<LimitError>,
+    pub limit: Option<LimitError>,
 }
 
 impl ChargedFile {
@@ -140,7 +144,7 @@ impl Write for ChargedFile {
     }
 }
 
-fn write_error(error: io::Error) -> Failure {
+pub(super) fn write_error(error: io::Error) -> Failure {
     EngineError::new(SqlState::IO_ERROR, format!("cannot set a result aside in --temp-directory: {error}")).into()
 }
 

@@ -1,16 +1,15 @@
-//! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too. They
-//! move forward only.
+//! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use colonnade_sql::statement::{CursorStatement, FetchDirection};
+use colonnade_sql::statement::CursorStatement;
 use colonnade_sql::{Statement, StatementKind};
 
 use crate::engine::{EngineAnswer, EngineError, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::rows::{Cursor, Formats, SentRows};
+use crate::rows::{Cursor, Formats, Receiver};
 use crate::session::execute::BATCH;
 use crate::session::prepared::Prepared;
 use crate::session::prepared::portal::{Portal, PortalLifetime};
@@ -32,9 +31,9 @@ impl Session {
     /// Runs a statement about cursors of a simple query.
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         match query::cursor_request(&statement.kind)? {
-            Some(CursorStatement::Declare { name, is_held, query, .. }) => {
+            Some(CursorStatement::Declare { name, is_held, is_scroll, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
-                let declared = self.declare(name, *is_held, statement.text, query, &[]);
+                let declared = self.declare(name, (*is_held, *is_scroll), statement.text, query, &[]);
                 declared.map_err(|failure| failure.with_offset(Some(before)))
             }
             _ => self.use_cursor(&statement.kind, &Formats::default(), true),
@@ -46,8 +45,8 @@ impl Session {
         let describes = self.prepared.described_portal.take().is_some();
         let statement = &portal.statement;
         match query::cursor_request(&statement.kind)? {
-            Some(CursorStatement::Declare { name, is_held, query, .. }) => {
-                self.declare(name, *is_held, &statement.text, query, &portal.values)
+            Some(CursorStatement::Declare { name, is_held, is_scroll, query, .. }) => {
+                self.declare(name, (*is_held, *is_scroll), &statement.text, query, &portal.values)
             }
             _ => self.use_cursor(&statement.kind, &portal.formats, describes),
         }
@@ -56,7 +55,7 @@ impl Session {
     fn declare(
         &mut self,
         name: &str,
-        is_held: bool,
+        (is_held, is_scroll): (bool, bool),
         text: &str,
         query: &Range<usize>,
         values: &[Parameter],
@@ -71,7 +70,10 @@ impl Session {
         let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
-        let cursor = Cursor::new(rows, &Formats::default())?;
+        let mut cursor = Cursor::new(rows, &Formats::default())?;
+        if is_scroll {
+            cursor.make_scrollable(&self.control)?;
+        }
         let life = match (is_held, is_outside) {
             (false, _) => PortalLifetime::Declared,
             (true, false) => PortalLifetime::Holdable,
@@ -79,7 +81,7 @@ impl Session {
         };
         let budget = &self.control.budget;
         let statement = Arc::new(budget.keep(PreparedStatement::of_cursor(text), text.len())?);
-        let entry = self.prepared.list(name, &statement, is_held, false);
+        let entry = self.prepared.list(name, &statement, is_held, is_scroll);
         let portal = budget.keep(Portal::declared(statement, cursor, life, entry), name.len())?;
         self.prepared.put_portal(name, portal);
         backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
@@ -87,10 +89,8 @@ impl Session {
     }
 
     fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
-        let (name, count, is_move) = match query::cursor_request(kind)? {
-            Some(CursorStatement::Fetch { name, direction: FetchDirection::Forward(count), is_move }) => {
-                (name, *count, *is_move)
-            }
+        let (name, direction, is_move) = match query::cursor_request(kind)? {
+            Some(CursorStatement::Fetch { name, direction, is_move }) => (name, *direction, *is_move),
             Some(CursorStatement::Close(name)) => {
                 self.prepared.close_cursors(name.as_deref())?;
                 self.complete(kind);
@@ -104,14 +104,13 @@ impl Session {
         let style = self.settings.text_style();
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
-            Some(cursor) if is_move => cursor.skip(&self.control, count),
+            Some(cursor) if is_move => cursor.fetch(&self.control, direction, None),
             Some(cursor) => cursor.check(formats).and_then(|()| {
                 if describe {
                     cursor.describe(self.output.buffer(), formats)?;
                 }
-                let (SentRows::All(rows) | SentRows::Some(rows)) =
-                    cursor.send(&mut self.output, &self.control, formats, style, count)?;
-                Ok(rows)
+                let receiver = Receiver { output: &mut self.output, formats, style };
+                cursor.fetch(&self.control, direction, Some(receiver))
             }),
         };
         self.prepared.put_portal(name, portal);

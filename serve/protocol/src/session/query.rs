@@ -5,7 +5,7 @@
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
-use colonnade_sql::statement::{CursorStatement, FetchDirection, NotificationStatement, Savepoint};
+use colonnade_sql::statement::{CursorStatement, NotificationStatement, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind, code};
 
 use super::settings;
@@ -83,13 +83,11 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
 /// The request of a statement about cursors; `None` for other statements.
 ///
 /// # Errors
-/// If it is invalid, or needs a cursor that can move back.
+/// If it is invalid, or needs a cursor in binary.
 pub fn cursor_request(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure> {
     let StatementKind::Cursor(request) = kind else { return Ok(None) };
     match request.as_ref().map_err(Clone::clone)? {
-        CursorStatement::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
         CursorStatement::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::BackwardFetch),
         request => Ok(Some(request)),
     }
 }

@@ -42,9 +42,7 @@ def both(server: Server, stock: pg.Cluster) -> Iterator[tuple[psycopg.Connection
         yield own, theirs
 
 
-def outcomes(
-    connection: psycopg.Connection, scroll: str, steps: tuple[str, ...] | list[str], rows: int
-) -> list[object]:
+def outcomes(connection: psycopg.Connection, scroll: str, steps: Sequence[str], rows: int) -> list[object]:
     """The rows and the tag of each step, up to the first error's SQLSTATE, by FETCH and by MOVE."""
     found: list[object] = []
     for verb in ("fetch", "move"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import psycopg
@@ -24,6 +25,18 @@ def in_postgres(stock: pg.Cluster) -> Iterator[psycopg.Connection]:
     "expression",
     [
         "make_interval()",
+        "get_byte('abc', 1)",
+        r"get_byte('\x00ff', 1)",
+        "(SELECT get_byte(b, 2) FROM (VALUES ('abc'::bytea)) t(b))",
+        "get_byte('abc'::bytea, NULL)",
+        "set_byte('abc'::bytea, 0, 65)",
+        "set_byte('abc'::bytea, 1, 255)",
+        "set_byte('abc'::bytea, 2, 0)",
+        "set_byte('abc'::bytea, 2, 300)",
+        "set_byte('a', 0, -1)",
+        "pg_sleep(0.001)",
+        "(SELECT pg_sleep FROM pg_sleep(0.001) AS pg_sleep)",
+        "(SELECT 1 FROM pg_sleep(0.001) AS pg_sleep)",
         "make_interval(days => 10)",
         "make_interval(1, 2, 3, 4, 5, 6, 7.000001)",
         "make_interval(hours => -30, secs => 0.5)",
@@ -70,3 +83,31 @@ def test_the_clock_runs_within_a_transaction(connection: psycopg.Connection) -> 
     rows = "SELECT count(DISTINCT statement_timestamp()), count(DISTINCT clock_timestamp()) > 1 FROM range(3_000_000)"
     assert connection.execute(rows).fetchone() == (1, True)
     assert connection.execute("SELECT timeofday() LIKE '___ ___ __ __:__:__.______ ____ %'").fetchone() == (True,)
+
+
+def test_a_table_function_sleeps_although_nobody_reads_its_column(connection: psycopg.Connection) -> None:
+    begun = time.monotonic()
+    assert connection.execute("SELECT 1 FROM pg_sleep(0.2)").fetchall() == [(1,)]
+    assert time.monotonic() - begun >= 0.2
+
+
+@pytest.mark.parametrize(
+    "call", ["get_byte('abc'::bytea, 3)", "get_byte('abc'::bytea, -1)", "set_byte(''::bytea, 0, 1)"]
+)
+def test_bytes_that_are_not_there_are_errors(
+    connection: psycopg.Connection, in_postgres: psycopg.Connection, call: str
+) -> None:
+    codes = []
+    for one in (connection, in_postgres):
+        with pytest.raises(psycopg.Error) as caught:
+            one.execute(f"SELECT {call}".encode())
+        codes.append(caught.value.sqlstate)
+        one.rollback()
+    assert codes[0] == codes[1] == "2202E"
+
+
+def test_an_unlogged_table_is_a_table(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE UNLOGGED TABLE fast (i serial, t text)")
+    assert connection.execute("INSERT INTO fast (t) VALUES ('a') RETURNING i").fetchall() == [(1,)]
+    assert connection.execute("CREATE UNLOGGED TABLE faster AS SELECT 1 AS i").statusmessage == "SELECT 1"
+    assert connection.execute("SELECT * FROM faster").fetchall() == [(1,)]

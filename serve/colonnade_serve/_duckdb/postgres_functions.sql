@@ -57,3 +57,16 @@ CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h) AS json_build_object(a, 
 CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j) AS json_build_object(a, b, c, d, e, f, g, h, i, j);
 CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j, k, l) AS json_build_object(a, b, c, d, e, f, g, h, i, j, k, l);
 CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_build_object(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+-- They give nothing in PostgreSQL, which is an empty text for its clients. The filter keeps DuckDB from leaving out a column that nobody reads.
+CREATE MACRO pg_sleep(seconds) AS CASE WHEN sleep_ms((seconds * 1000)::BIGINT) IS NULL THEN '' END;
+CREATE MACRO pg_sleep(seconds) AS TABLE SELECT '' AS pg_sleep WHERE sleep_ms((seconds * 1000)::BIGINT) IS NULL;
+-- Bytes by their numbers from 0.
+CREATE MACRO byte_place(bytes, number) AS
+    CASE WHEN number >= 0 AND number < octet_length(bytes) THEN number + 1
+         WHEN number IS NOT NULL AND bytes IS NOT NULL
+         THEN error('index ' || number || ' out of valid range, 0..' || (octet_length(bytes) - 1)) END;
+CREATE MACRO get_byte(bytes, number) AS
+    ('0x' || hex(array_slice(bytes, byte_place(bytes, number), byte_place(bytes, number))))::INTEGER;
+CREATE MACRO set_byte(bytes, number, replacement) AS
+    array_slice(bytes, 1, byte_place(bytes, number) - 1) || unhex(printf('%02x', replacement & 255))
+    || array_slice(bytes, byte_place(bytes, number) + 1, octet_length(bytes));

@@ -210,6 +210,9 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
         "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
         "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
+        "Invalid Input Error" if message.starts_with("index ") && says(" out of valid range, 0..") => {
+            SqlState::new("2202E")
+        }
         "Invalid Input Error" if message.starts_with("set_config() cannot") => SqlState::FEATURE_NOT_SUPPORTED,
         "Invalid Input Error"
             if message.starts_with("type \"") || message.starts_with("unrecognized configuration parameter") =>

@@ -5,6 +5,8 @@
 //!   written into it, as DuckDB's columns of texts do whatever their lengths;
 //! - functions with any number of arguments, which a macro cannot have;
 //! - `json_agg` with an order or a filter (`json_aggregates`);
+//! - `CREATE UNLOGGED TABLE`: DuckDB writes every table to its log, which is more than is asked for;
+//! - literals of bytes in functions of bytes, which are macros, so that DuckDB does not know what they take;
 //! - functions that give rows among the columns of a SELECT (`select_items`), and subqueries that select nothing.
 
 use colonnade_sql::edit::Edits;
@@ -18,10 +20,20 @@ const ALL: &str = "6";
 const FUNCTIONS: [(&str, &str); 2] =
     [("json_build_array", "system.main.json_array"), ("jsonb_build_array", "system.main.json_array")];
 
+/// Functions whose first argument is bytes (`postgres_functions.sql`).
+const BYTE_FUNCTIONS: [&str; 2] = ["get_byte", "set_byte"];
+
 /// The changes of a statement.
 pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     let (mut edits, tokens) = (Edits::default(), statement.tokens());
     let are_columns = tokens.first().is_some_and(|first| first.is_one_of(&["create", "alter"]));
+    if let [create, unlogged, table, ..] = tokens
+        && create.is_word("create")
+        && unlogged.is_word("unlogged")
+        && table.is_word("table")
+    {
+        edits.remove(unlogged.range());
+    }
     for (at, group) in tokens.windows(3).enumerate() {
         let [word, open, digits] = group else { continue };
         if !open.is_symbol(b'(') || word.kind != TokenKind::Word {
@@ -33,6 +45,10 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         }
         if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_word(name)) {
             edits.replace(word.range(), *own);
+        }
+        let is_argument = || tokens.get(at + 3).is_some_and(|next| next.is_symbol(b','));
+        if word.is_one_of(&BYTE_FUNCTIONS) && digits.kind == TokenKind::Text && is_argument() {
+            edits.insert(digits.end(), "::bytea");
         }
         let Some(close) = tokens.get(at + 3).filter(|close| close.is_symbol(b')')) else { continue };
         if digits.kind != TokenKind::Number {
@@ -100,6 +116,20 @@ mod tests {
         );
         let other = "select s.json_build_array(1), json_build_array from \"json_build_array\"(2)";
         assert_eq!(rewritten(other), other);
+    }
+
+    #[test]
+    fn an_unlogged_table_is_a_table() {
+        assert_eq!(rewritten("create unlogged table t (i int)"), "create  table t (i int)");
+        let other = "create table unlogged (i int)";
+        assert_eq!(rewritten(other), other);
+    }
+
+    #[test]
+    fn literals_of_bytes_are_bytes() {
+        let given = "select set_byte('x', 0, 1), pg_catalog.get_byte('\\x41', 0), get_byte(a, 0), get_bit('x', 0)";
+        let expected = "select set_byte('x'::bytea, 0, 1), pg_catalog.get_byte('\\x41'::bytea, 0), get_byte(a, 0), get_bit('x', 0)";
+        assert_eq!(rewritten(given), expected);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use function::{
 pub use notification::NotificationStatement;
 use parser::Parser;
 pub use parser::SyntaxError;
-pub use setting::{Isolation, Modes, Set, SetConfig};
+pub use setting::{IsolationLevel, Modes, Set, SetConfig};
 pub use spool::{Argument, PartSource, SpoolStatement};
 
 /// A statement of a text.

@@ -13,9 +13,9 @@ use crate::advisory::LockHolder;
 use crate::connection::cancel::Control;
 use crate::connection::registry::Registry;
 use crate::notifications::SessionNotifications;
+use crate::session::prepared::lists::SessionLists;
 
 pub use listing::Listed;
-pub(crate) use listing::SessionLists;
 pub use signals::{Signal, SignalRefusal};
 
 /// A session, for the functions that its statements call.

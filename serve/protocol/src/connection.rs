@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::caller::{Caller, SessionLists};
+use crate::caller::Caller;
 use crate::connection::input::Input;
 use crate::connection::output::Output;
 use crate::connection::pending_login::PendingLogin;
@@ -38,6 +38,7 @@ use crate::limits::LimitError;
 use crate::observe::{FieldValue, Observer, increment};
 use crate::serve::context::ServerContext;
 use crate::session::prepared::Prepared;
+use crate::session::prepared::lists::SessionLists;
 use crate::session::settings::Settings;
 use crate::session::{Reported, Session, TransactionState};
 

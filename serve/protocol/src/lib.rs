@@ -28,8 +28,8 @@
 
 pub mod advisory;
 pub mod auth;
-pub mod charset;
 pub mod caller;
+pub mod charset;
 pub mod copy;
 pub mod engine;
 pub mod error;

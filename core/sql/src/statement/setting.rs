@@ -35,7 +35,7 @@ const AUTHORIZATION: &str = "session_authorization";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// ISOLATION LEVEL.
-    pub isolation: Option<Isolation>,
+    pub isolation: Option<IsolationLevel>,
     /// READ ONLY, or READ WRITE.
     pub read_only: Option<bool>,
     /// DEFERRABLE, or NOT DEFERRABLE.
@@ -47,21 +47,21 @@ pub struct Modes {
 impl Modes {
     /// Whether they are more than what every transaction can be: READ ONLY or SERIALIZABLE.
     pub fn are_strict(self) -> bool {
-        self.read_only == Some(true) || self.isolation == Some(Isolation::Serializable)
+        self.read_only == Some(true) || self.isolation == Some(IsolationLevel::Serializable)
     }
 }
 
 /// How far a transaction is isolated from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Isolation {
+pub enum IsolationLevel {
     ReadUncommitted,
     ReadCommitted,
     RepeatableRead,
     Serializable,
 }
 
-impl Isolation {
+impl IsolationLevel {
     /// Its name in SQL, as PostgreSQL shows it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -169,10 +169,10 @@ pub(super) fn modes(parser: Parser<'_>) -> Modes {
         } else if token.is_word("deferrable") {
             modes.deferrable = Some(!is(1, "not"));
         } else if is(1, "level") && token.is_word("serializable") {
-            modes.isolation = Some(Isolation::Serializable);
+            modes.isolation = Some(IsolationLevel::Serializable);
         } else if is(0, "level") {
             let name = before[1].map(|first| format!("{} {}", first.text, token.text));
-            modes.isolation = name.and_then(|name| Isolation::named(&name)).or(modes.isolation);
+            modes.isolation = name.and_then(|name| IsolationLevel::named(&name)).or(modes.isolation);
         }
         modes.are_any |= !token.is_one_of(&["transaction", "work"]);
         before = [before[1], Some(token)];
@@ -281,19 +281,19 @@ mod tests {
         assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(None, Some(true), None)));
         assert_eq!(
             kind("begin isolation level READ  committed, read write not deferrable"),
-            StatementKind::Begin(modes(Some(Isolation::ReadCommitted), Some(false), Some(false)))
+            StatementKind::Begin(modes(Some(IsolationLevel::ReadCommitted), Some(false), Some(false)))
         );
         assert_eq!(
             kind("set transaction read only, read write, deferrable isolation level repeatable read"),
             StatementKind::SetTransaction {
-                modes: modes(Some(Isolation::RepeatableRead), Some(false), Some(true)),
+                modes: modes(Some(IsolationLevel::RepeatableRead), Some(false), Some(true)),
                 are_defaults: false
             }
         );
         assert_eq!(
             kind("set session characteristics as transaction isolation level serializable"),
             StatementKind::SetTransaction {
-                modes: modes(Some(Isolation::Serializable), None, None),
+                modes: modes(Some(IsolationLevel::Serializable), None, None),
                 are_defaults: true
             }
         );

@@ -1,12 +1,11 @@
 //! What a session has, as JSON for the views of PostgreSQL's catalog (`sessions.sql`).
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use super::Caller;
-use crate::session::modes::{Mode, ShownModes, TransactionModes};
-use crate::session::prepared::cursors::{Cursors, ListedCursor};
-use crate::session::prepared::statements::{ListedStatement, Statements};
+use crate::session::prepared::cursors::ListedCursor;
+use crate::session::prepared::statements::ListedStatement;
+use crate::session::settings::modes::{Mode, TransactionModes};
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,14 +16,6 @@ pub enum Listed {
     Cursors,
     /// The settings of transactions.
     Modes,
-}
-
-/// What the views show of a session.
-#[derive(Clone, Default)]
-pub(crate) struct SessionLists {
-    pub statements: Arc<Statements>,
-    pub cursors: Arc<Cursors>,
-    pub modes: Arc<ShownModes>,
 }
 
 impl Caller {

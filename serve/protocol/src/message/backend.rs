@@ -329,12 +329,7 @@ pub fn notice_response(out: &mut Messages, report: &Report<'_>) {
 ///
 /// # Errors
 /// If the client's encoding lacks a character.
-pub fn notification_response(
-    out: &mut Messages,
-    process: i32,
-    channel: &str,
-    payload: &str,
-) -> Result<(), TextError> {
+pub fn notification_response(out: &mut Messages, process: i32, channel: &str, payload: &str) -> Result<(), TextError> {
     fallible_message(out, b'A', |out, encoding| {
         out.extend_from_slice(&process.to_be_bytes());
         exact_string(out, channel, encoding)?;

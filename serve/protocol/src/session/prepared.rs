@@ -1,6 +1,7 @@
 //! The client's prepared statements and portals, by name.
 
 pub(crate) mod cursors;
+pub(crate) mod lists;
 pub(crate) mod portal;
 pub(crate) mod statement;
 pub(crate) mod statements;
@@ -11,16 +12,16 @@ use std::sync::Arc;
 
 use cursors::{CursorEntry, Cursors, ListedCursor};
 use jiff::Timestamp;
+use lists::SessionLists;
 use portal::{Portal, PortalLifetime};
 use statement::PreparedStatement;
-use statements::Statements;
+use statements::{MAX_PREPARED, Statements};
 
-use crate::caller::SessionLists;
 use crate::connection::cancel::Control;
 use crate::error::Failure;
 use crate::limits::Charged;
 use crate::message::frontend::StatementOrPortal;
-use crate::session::modes::ShownModes;
+use crate::session::settings::modes::ShownModes;
 
 /// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.
 pub struct Prepared {
@@ -32,9 +33,6 @@ pub struct Prepared {
     /// A portal whose description was requested, but is deferred until it runs.
     pub described_portal: Option<String>,
 }
-
-/// The maximum number of a client's prepared statements, and of its portals.
-const MAX_PREPARED: usize = 4096;
 
 impl Prepared {
     pub fn new(lists: SessionLists) -> Self {

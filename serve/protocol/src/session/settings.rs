@@ -5,6 +5,7 @@
 
 mod command;
 mod known;
+pub(crate) mod modes;
 mod time;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,6 @@ use colonnade_sql::{Dialect, quote};
 use crate::charset::{ClientEncoding, EncodingNameError};
 use crate::error::{ClientError, SqlState};
 use crate::limits::{Charge, Timeout};
-use crate::session::modes::{Mode, TransactionModes};
 use crate::value::{self, TextStyle, Zone};
 
 pub use command::{Command, command, session_command};
@@ -25,9 +25,10 @@ use known::Effect::{
     Transaction, TransactionDefault,
 };
 use known::{
-    CLIENT_ENCODING, DATE_STYLE, DEFAULT_DEFERRABLE, DEFAULT_ISOLATION, DEFAULT_READ_ONLY, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE,
-    SESSION_AUTHORIZATION, find,
+    CLIENT_ENCODING, DATE_STYLE, DEFAULT_DEFERRABLE, DEFAULT_ISOLATION, DEFAULT_READ_ONLY, INTERVAL_STYLE, KNOWN,
+    KnownSetting, ROLE, SESSION_AUTHORIZATION, find,
 };
+use modes::{Mode, TransactionModes};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {

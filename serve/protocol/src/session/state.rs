@@ -16,9 +16,9 @@ use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
 use crate::rows::tickets::Tickets;
-use crate::session::modes::TransactionModes;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
+use crate::session::settings::modes::TransactionModes;
 
 /// What of it belongs to the client, and does not outlast DISCARD ALL, is decided in `discard.rs`.
 pub struct Session {

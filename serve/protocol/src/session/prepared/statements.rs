@@ -7,8 +7,10 @@ use jiff::Timestamp;
 
 use crate::error::Failure;
 use crate::limits::Charged;
-use crate::session::prepared::MAX_PREPARED;
 use crate::session::prepared::statement::PreparedStatement;
+
+/// The maximum number of a client's prepared statements, and of its portals.
+pub const MAX_PREPARED: usize = 4096;
 
 /// The statements that a session has prepared.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! The settings that the session knows, and what each one does.
 
 use crate::limits::Timeout;
-use crate::session::modes::Mode;
+use crate::session::settings::modes::Mode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {

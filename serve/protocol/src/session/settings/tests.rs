@@ -1,5 +1,5 @@
 use colonnade_sql::Statement;
-use colonnade_sql::statement::{Isolation, Modes};
+use colonnade_sql::statement::{IsolationLevel, Modes};
 
 use super::*;
 use crate::limits::{Budget, LimitError};
@@ -40,7 +40,7 @@ fn parses_the_statements_of_drivers() {
     assert_eq!(command("SHOW ALL"), Some(Command::ShowAll));
     assert!(matches!(command("SHOW TRANSACTION ISOLATION LEVEL"), Some(Command::Show(_))));
     let serializable = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY";
-    let isolation = Some(Isolation::Serializable);
+    let isolation = Some(IsolationLevel::Serializable);
     let modes = Modes { isolation, read_only: Some(true), deferrable: None, are_any: true };
     assert_eq!(command(serializable), Some(Command::TransactionDefaults(modes)));
 }

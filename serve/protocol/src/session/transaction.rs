@@ -200,11 +200,12 @@ impl Session {
     /// with the string, or with the client's COMMIT or ROLLBACK. If BEGIN fails, the statement has its own transaction.
     ///
     /// # Errors
-    /// If BEGIN fails and it is not certain that no transaction is open.
+    /// If BEGIN fails and it is not certain that no transaction is open, or the statement may only read.
     pub fn begin_implicitly(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         if !self.transaction.is_any() && !controls_transaction(kind) {
             match self.begin(Modes::default()) {
-                Err(failure) if failure.is_fatal() => return Err(failure),
+                // Without a transaction of its own, the statement could write.
+                Err(failure) if failure.is_fatal() || self.is_read_only() => return Err(failure),
                 begun => (self.transaction.is_pipeline, self.transaction.is_unused) = (begun.is_ok(), true),
             }
         }

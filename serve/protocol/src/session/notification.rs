@@ -38,7 +38,7 @@ impl Session {
             self.output.flush()?;
             self.output.socket().note_ready_for_query();
         }
-        self.input.message(Phase::Ready, |message| Request::from_message(message))
+        self.input.message(Phase::Ready, Request::from_message)
     }
 
     /// Writes the notifications that have arrived.

@@ -4,7 +4,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
 
-fn sessions<const N: usize>(all: &Arc<Notifications>) -> [Arc<SessionNotifications>; N] {
+fn sessions<const N: usize>(all: &Arc<Notifications>) -> [SessionNotifications; N] {
     std::array::from_fn(|at| all.session(at as i32 + 1))
 }
 

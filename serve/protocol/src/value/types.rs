@@ -280,13 +280,13 @@ mod tests {
 
     #[test]
     fn known_numbers_have_types_and_others_have_none() {
-        for number in [oid::BOOL, oid::INT8, oid::OID, oid::NUMERIC, oid::TIMETZ, 1009, 1016, 2951] {
+        for number in [oid::BOOL, oid::INT8, oid::OID, oid::NUMERIC, oid::TIMETZ, 1009, 1016, 2951, 3904, 1041] {
             let found = Type::of_oid(number).unwrap();
             assert_eq!(found.info().oid, number, "{found:?}");
         }
         assert_eq!(Type::of_oid(1015).unwrap().name, "text[]");
         assert_eq!(Type::of_oid(0), None);
         assert_eq!(Type::of_oid(705), None);
-        assert_eq!(Type::of_oid(869), None);
+        assert_eq!(Type::of_oid(600), None);
     }
 }

@@ -4,11 +4,11 @@
 mod binary;
 mod instant;
 mod interval;
+mod keyed;
 mod text;
 mod times;
 
 pub use binary::from_binary;
-pub(crate) use instant::parse_written;
 pub use instant::{Instant, parse_instant};
 pub use text::{check_number, from_text};
 

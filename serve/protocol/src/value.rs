@@ -21,9 +21,11 @@ mod interval;
 pub mod keyed;
 mod nested;
 mod number;
+mod numeric;
 pub mod oid;
 mod text;
 pub mod types;
+pub(crate) mod written_time;
 mod zone;
 
 pub(crate) use binary::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS};

@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
             }
             TypeKind::Uuid => self.array::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect(),
             TypeKind::Bits => self.bits()?,
-            TypeKind::Keyed(keyed) => keyed.text_of_binary(self.take_rest()).map_err(|_| self.invalid())?,
+            TypeKind::Keyed(keyed) => super::keyed::text(*keyed, self.take_rest()).ok_or_else(|| self.invalid())?,
             TypeKind::Record | TypeKind::Map | TypeKind::Vector(_) | TypeKind::Unsupported => {
                 return Err(InputError::NoBinary(type_.name.clone()));
             }

@@ -14,7 +14,8 @@ mod range;
 use super::TextStyle;
 pub use element::Element;
 pub use operations::{KnownRange, RangeComparison, RangeOperation, RangeTest};
-use range::{Range, multirange_key, multirange_of};
+use range::{Range, multirange_of};
+pub(crate) use range::{flags, quoted};
 
 /// A type of which the engine stores keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,26 +202,19 @@ impl KeyedType {
         Ok(())
     }
 
-    /// The text of the value with this binary form (PostgreSQL's `…_recv`).
-    ///
-    /// # Errors
-    /// If the bytes are not a value of this type.
-    pub fn text_of_binary(self, bytes: &[u8]) -> Result<String, KeyError> {
-        let invalid = || KeyError::Bytes(self.name());
+    /// The text of the address with this binary form; `None` if the bytes are not one, or this is a type of ranges.
+    pub(crate) fn text_of_address(self, bytes: &[u8]) -> Option<String> {
         let key = match self {
-            Self::Range(element) => Range::of_binary(element, self.name(), bytes)?.key(),
-            Self::Multirange(element) => multirange_key(Range::all_of_binary(element, self.name(), bytes)?),
-            Self::Inet => network::Address::of_binary(bytes).ok_or_else(invalid)?.key(),
-            Self::Cidr => {
-                let address = network::Address::of_binary(bytes).ok_or_else(invalid)?;
-                if address.is_network() { address.key() } else { return Err(invalid()) }
+            Self::Inet => network::Address::of_binary(bytes)?.key(),
+            Self::Cidr => network::Address::of_binary(bytes).filter(network::Address::is_network)?.key(),
+            Self::MacAddress | Self::MacAddress8 => {
+                Some(bytes.to_vec()).filter(|_| bytes.len() == self.size() as usize)?
             }
-            Self::MacAddress | Self::MacAddress8 if bytes.len() == self.size() as usize => bytes.to_vec(),
-            Self::MacAddress | Self::MacAddress8 => return Err(invalid()),
+            Self::Range(_) | Self::Multirange(_) => return None,
         };
         let mut out = Vec::new();
-        self.write_text(&key, TextStyle::default(), &mut out)?;
-        String::from_utf8(out).map_err(|_| invalid())
+        self.write_text(&key, TextStyle::default(), &mut out).ok()?;
+        String::from_utf8(out).ok()
     }
 
     /// Appends the binary form of the value with this key (PostgreSQL's `…_send`).

@@ -3,9 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::{KeyError, number};
-use crate::parameter::{ParameterValue, from_binary, parse_written};
-use crate::value::types::Type;
-use crate::value::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, TextStyle, Zone, binary, datetime, oid};
+use crate::value::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, TextStyle, Zone, datetime, numeric, written_time};
 
 /// The type of a range's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,17 +20,6 @@ pub enum Element {
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl Element {
-    fn oid(self) -> u32 {
-        match self {
-            Self::Int4 => oid::INT4,
-            Self::Int8 => oid::INT8,
-            Self::Numeric => oid::NUMERIC,
-            Self::Date => oid::DATE,
-            Self::Timestamp => oid::TIMESTAMP,
-            Self::TimestampTz => oid::TIMESTAMPTZ,
-        }
-    }
-
     /// The key of a bound's text. `range` is the name of the range's type.
     pub(super) fn parse(self, range: &'static str, text: &str) -> Result<Vec<u8>, KeyError> {
         let text = text.trim();
@@ -52,7 +39,7 @@ impl Element {
                 if let Some(is_positive) = infinity(text) {
                     return Ok(self.infinite(is_positive));
                 }
-                let found = parse_written(text).ok_or_else(syntax)?;
+                let found = written_time::parse(text).ok_or_else(syntax)?;
                 let micros = match (self, found.seconds_east) {
                     (Self::Date, _) => return self.key(found.days).ok_or_else(out_of_range),
                     (Self::TimestampTz, None) => return Err(KeyError::NoOffset(range)),
@@ -127,19 +114,21 @@ impl Element {
         self.key(self.value(key)?.checked_add(1)?)
     }
 
-    /// Appends the text of a bound.
-    pub(super) fn write_text(self, key: &[u8], style: TextStyle, out: &mut Vec<u8>) {
+    /// The text of a bound.
+    pub(super) fn text(self, key: &[u8], style: TextStyle) -> String {
         // `Range::of_key` has checked the key.
-        let value = || self.value(key).unwrap_or_default();
+        let value = self.value(key).unwrap_or_default();
+        let mut out = Vec::new();
         match self {
-            Self::Int4 | Self::Int8 => super::super::number::integer(value(), out),
-            Self::Numeric => out.extend_from_slice(number::text(key).unwrap_or_default().as_bytes()),
-            Self::Date => datetime::date(value() as i32, style.date, out),
-            Self::Timestamp => datetime::timestamp(value(), TimeUnit::Microsecond, None, style.date, out),
+            Self::Int4 | Self::Int8 => return value.to_string(),
+            Self::Numeric => return number::text(key).unwrap_or_default(),
+            Self::Date => datetime::date(value as i32, style.date, &mut out),
+            Self::Timestamp => datetime::timestamp(value, TimeUnit::Microsecond, None, style.date, &mut out),
             Self::TimestampTz => {
-                datetime::timestamp(value(), TimeUnit::Microsecond, Some(&Zone::UTC), style.date, out);
+                datetime::timestamp(value, TimeUnit::Microsecond, Some(&Zone::UTC), style.date, &mut out);
             }
         }
+        String::from_utf8(out).unwrap_or_default()
     }
 
     /// Appends the length and the binary form of a bound.
@@ -151,7 +140,7 @@ impl Element {
             Self::Int4 => out.extend_from_slice(&(value as i32).to_be_bytes()),
             Self::Int8 => out.extend_from_slice(&value.to_be_bytes()),
             // Its digits fit, because they came from a numeric of PostgreSQL's.
-            Self::Numeric => drop(binary::numeric_from_text(&number::text(key).unwrap_or_default(), out)),
+            Self::Numeric => drop(numeric::numeric_from_text(&number::text(key).unwrap_or_default(), out)),
             Self::Date => {
                 let days = value as i32;
                 let days = if datetime::is_infinite_date(days) { days } else { days - POSTGRES_EPOCH_DAYS };
@@ -165,15 +154,6 @@ impl Element {
         }
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_be_bytes());
-    }
-
-    /// The key of a bound's binary form.
-    pub(super) fn of_binary(self, range: &'static str, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
-        let type_ = Type::of_oid(self.oid()).ok_or(KeyError::Bytes(range))?;
-        match from_binary(&type_, bytes) {
-            Ok(ParameterValue::Text(text)) => self.parse(range, &text),
-            _ => Err(KeyError::Bytes(range)),
-        }
     }
 }
 

@@ -27,11 +27,13 @@ pub(super) struct Ends {
 const EMPTY: u8 = 0;
 const FILLED: u8 = 1;
 /// The bits of the first byte of the binary form.
-const FLAG_EMPTY: u8 = 0x01;
-const FLAG_LOWER_INCLUSIVE: u8 = 0x02;
-const FLAG_UPPER_INCLUSIVE: u8 = 0x04;
-const FLAG_LOWER_INFINITE: u8 = 0x08;
-const FLAG_UPPER_INFINITE: u8 = 0x10;
+pub(crate) mod flags {
+    pub const EMPTY: u8 = 0x01;
+    pub const LOWER_INCLUSIVE: u8 = 0x02;
+    pub const UPPER_INCLUSIVE: u8 = 0x04;
+    pub const LOWER_INFINITE: u8 = 0x08;
+    pub const UPPER_INFINITE: u8 = 0x10;
+}
 
 impl Range {
     /// The range with these bounds, in the one form that equal ranges have.
@@ -136,9 +138,7 @@ impl Range {
         };
         let bound = |bound: &Bound, out: &mut Vec<u8>| {
             let Some(key) = &bound.key else { return };
-            let mut text = Vec::new();
-            element.write_text(key, style, &mut text);
-            write_quoted(&text, out);
+            out.extend_from_slice(quoted(&element.text(key, style)).as_bytes());
         };
         out.push(if ends.lower.is_inclusive { b'[' } else { b'(' });
         bound(&ends.lower, out);
@@ -150,53 +150,19 @@ impl Range {
     /// Appends the bits and the bounds.
     pub fn write_binary(&self, element: Element, out: &mut Vec<u8>) {
         let Self::Between(ends) = self else {
-            out.push(FLAG_EMPTY);
+            out.push(flags::EMPTY);
             return;
         };
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         out.push(
-            flag(ends.lower.is_inclusive, FLAG_LOWER_INCLUSIVE)
-                | flag(ends.upper.is_inclusive, FLAG_UPPER_INCLUSIVE)
-                | flag(ends.lower.key.is_none(), FLAG_LOWER_INFINITE)
-                | flag(ends.upper.key.is_none(), FLAG_UPPER_INFINITE),
+            flag(ends.lower.is_inclusive, flags::LOWER_INCLUSIVE)
+                | flag(ends.upper.is_inclusive, flags::UPPER_INCLUSIVE)
+                | flag(ends.lower.key.is_none(), flags::LOWER_INFINITE)
+                | flag(ends.upper.key.is_none(), flags::UPPER_INFINITE),
         );
         for key in [&ends.lower.key, &ends.upper.key].into_iter().flatten() {
             element.write_binary(key, out);
         }
-    }
-
-    /// The range with this binary form.
-    pub fn of_binary(element: Element, name: &'static str, bytes: &[u8]) -> Result<Self, KeyError> {
-        let invalid = || KeyError::Bytes(name);
-        let (flags, mut rest) = bytes.split_first().ok_or_else(invalid)?;
-        let has = |flag: u8| flags & flag != 0;
-        let mut bound = |is_infinite: bool, is_inclusive: bool| {
-            if has(FLAG_EMPTY) || is_infinite {
-                return Ok(Bound { key: None, is_inclusive: false });
-            }
-            let value = sized(&mut rest).ok_or_else(invalid)?;
-            Ok(Bound { key: Some(element.of_binary(name, value)?), is_inclusive })
-        };
-        let lower = bound(has(FLAG_LOWER_INFINITE), has(FLAG_LOWER_INCLUSIVE))?;
-        let upper = bound(has(FLAG_UPPER_INFINITE), has(FLAG_UPPER_INCLUSIVE))?;
-        match rest.is_empty() {
-            true if has(FLAG_EMPTY) => Ok(Self::Empty),
-            true => Self::new(element, name, lower, upper),
-            false => Err(invalid()),
-        }
-    }
-
-    /// The ranges of a multirange's binary form: their number, and each with its length.
-    pub fn all_of_binary(element: Element, name: &'static str, bytes: &[u8]) -> Result<Vec<Self>, KeyError> {
-        let invalid = || KeyError::Bytes(name);
-        let (count, mut rest) = bytes.split_first_chunk().ok_or_else(invalid)?;
-        let ranges = (0..u32::from_be_bytes(*count)).map(|_| {
-            let range = sized(&mut rest).ok_or_else(invalid)?;
-            // PostgreSQL's type of a range is in the errors of its bounds.
-            Self::of_binary(element, name, range)
-        });
-        let ranges = ranges.collect::<Result<_, _>>()?;
-        if rest.is_empty() { Ok(ranges) } else { Err(invalid()) }
     }
 }
 
@@ -222,7 +188,7 @@ pub(super) fn multirange_of(element: Element, name: &'static str, text: &str) ->
 }
 
 /// The key of the multirange of these ranges: in order, and those that touch as one.
-pub(super) fn multirange_key(ranges: Vec<Range>) -> Vec<u8> {
+fn multirange_key(ranges: Vec<Range>) -> Vec<u8> {
     let mut filled: Vec<_> = ranges.into_iter().filter(|range| *range != Range::Empty).collect();
     filled.sort_by_key(Range::key);
     let mut merged: Vec<Ends> = Vec::new();
@@ -337,21 +303,14 @@ impl Reader<'_> {
     }
 }
 
-/// Appends a bound's text, in quotes if it has characters of a range's own.
-fn write_quoted(text: &[u8], out: &mut Vec<u8>) {
-    let is_special = |byte: &u8| b"\"\\()[],".contains(byte) || byte.is_ascii_whitespace();
-    if !text.is_empty() && !text.iter().any(is_special) {
-        out.extend_from_slice(text);
-        return;
+/// A bound's text, in quotes if it has characters of a range's own.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_special = |c: char| "\"\\()[],".contains(c) || c.is_ascii_whitespace();
+    if !text.is_empty() && !text.contains(is_special) {
+        return text.to_owned();
     }
-    out.push(b'"');
-    for &byte in text {
-        if matches!(byte, b'"' | b'\\') {
-            out.push(byte);
-        }
-        out.push(byte);
-    }
-    out.push(b'"');
+    let doubled = text.chars().flat_map(|c| std::iter::repeat_n(c, if matches!(c, '"' | '\\') { 2 } else { 1 }));
+    format!("\"{}\"", doubled.collect::<String>())
 }
 
 fn byte(rest: &mut &[u8]) -> Option<u8> {
@@ -364,12 +323,4 @@ fn value(element: Element, rest: &mut &[u8]) -> Option<Vec<u8>> {
     let (value, after) = rest.split_at_checked(element.length(rest)?)?;
     *rest = after;
     Some(value.to_vec())
-}
-
-/// A value with its length before it.
-fn sized<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_first_chunk()?;
-    let (value, after) = after.split_at_checked(usize::try_from(i32::from_be_bytes(*length)).ok()?)?;
-    *rest = after;
-    Some(value)
 }

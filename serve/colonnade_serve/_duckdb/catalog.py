@@ -34,12 +34,13 @@ CATALOG = "colonnade_catalog"
 SQL = {
     part: Path(__file__).with_name(f"{part}.sql").read_text()
     for part in (
-        *("catalog_types", "catalog", "catalog_functions", "catalog_names", "advisory_locks", "notifications", "sessions"),
+        *("catalog_types", "catalog", "catalog_functions", "catalog_names"),
+        *("advisory_locks", "notifications", "sessions"),
         *("catalog_settings", "postgres_functions", "information_schema", "range_functions"),
     )
 }
-#: The same for databases without the functions `colonnade_…` that reach the session of their statement, and the types of
-#: `keyed.rs`.
+#: The same for databases without the functions `colonnade_…` that reach the session of their statement, and without
+#: the types of `keyed.rs`.
 NO_SESSIONS = {
     **dict.fromkeys(("advisory_locks", "notifications", "range_functions"), ""),
     "sessions": "CREATE VIEW transaction_settings AS SELECT '' AS name, '' AS setting LIMIT 0",

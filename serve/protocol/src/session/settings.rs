@@ -24,6 +24,7 @@ use known::Effect::{
     Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
     Transaction, TransactionDefault,
 };
+pub use known::is_known;
 use known::{
     CLIENT_ENCODING, DATE_STYLE, DEFAULT_DEFERRABLE, DEFAULT_ISOLATION, DEFAULT_READ_ONLY, INTERVAL_STYLE, KNOWN,
     KnownSetting, ROLE, SESSION_AUTHORIZATION, find,
@@ -394,10 +395,6 @@ pub fn boolean(text: &str) -> Option<bool> {
         _ if begins("false", 1) || begins("no", 1) || begins("off", 2) => Some(false),
         _ => None,
     }
-}
-
-pub fn is_known(name: &str) -> bool {
-    find(name).is_some()
 }
 
 #[cfg(test)]

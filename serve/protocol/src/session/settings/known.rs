@@ -101,6 +101,11 @@ pub(super) const KNOWN: [KnownSetting; 38] = [
     known("xmloption", "content", Charged, false),
 ];
 
+/// Whether there is a setting with this name.
+pub fn is_known(name: &str) -> bool {
+    find(name).is_some()
+}
+
 /// The index of a setting, by its name in any letter case.
 pub(super) fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))

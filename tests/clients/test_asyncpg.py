@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import ipaddress
 import uuid
 from collections.abc import Awaitable, Callable
 
@@ -47,6 +48,12 @@ def test_values_come_back(server: Server) -> None:
         ("integer[]", [1, None, 3]),
         ("varchar[]", ["a", 'b,"c', None]),
         ("timestamptz[]", [datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC)]),
+        ("int4range", asyncpg.Range(1, 5)),
+        ("daterange", asyncpg.Range(datetime.date(2024, 2, 28), datetime.date(2024, 3, 1))),
+        ("int8range[]", [asyncpg.Range(1, 5), None, asyncpg.Range(empty=True)]),
+        ("int4multirange", [asyncpg.Range(1, 5), asyncpg.Range(7, 9)]),
+        ("inet", ipaddress.ip_interface("10.1.2.3/8")),
+        ("cidr[]", [ipaddress.ip_network("10.0.0.0/8")]),
     ]
 
     async def work(connection: asyncpg.Connection) -> None:

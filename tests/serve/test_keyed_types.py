@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import ipaddress
 import struct
 from collections.abc import Iterator
 
@@ -177,6 +178,60 @@ def test_elements(connection: psycopg.Connection, postgres: psycopg.Connection) 
     assert connection.execute("select lower_bound('[1,5)'::int4range), upper_bound('(,)'::daterange)").fetchall() == [
         (1, None)
     ]
+
+
+def test_a_text_beside_a_range_is_a_range(connection: psycopg.Connection) -> None:
+    connection.execute("drop table if exists beside; create table beside (r int4range)")
+    connection.execute("insert into beside values ('[1,5)'), ('[7,9)'), (null)")
+    for condition, parameters in (
+        ("r @> '[1,2)'", ()),
+        ("'[2,3)' <@ r", ()),
+        ("r <@ '[0,6)'", ()),
+        ("r @> %s", (Range(1, 3),)),
+        ("r @> %s", ("[1,3)",)),
+        ("r @> %s", (3,)),
+        ("r @> 3::bigint and 3::smallint <@ r", ()),
+        ("r && '[4,5]'", ()),
+    ):
+        found = connection.execute(f"select r from beside where {condition}", parameters).fetchall()
+        assert found == [(Range(1, 5, "[)"),)], condition
+    assert connection.execute("select r @> null from beside").fetchall() == [(None,)] * 3
+    with pytest.raises(psycopg.Error, match="contains no values of type DOUBLE"):
+        connection.execute("select r @> 1.5::double from beside")
+
+
+def test_casts_between_types(connection: psycopg.Connection, postgres: psycopg.Connection) -> None:
+    for sql in (
+        "select '10.1.2.3/24'::inet::cidr, '10.0.0.0/8'::cidr::inet, '10.0.0.0/8'::inet = '10.0.0.0/8'::cidr",
+        "select '08:00:2b:01:02:03'::macaddr::macaddr8, '08:00:2b:ff:fe:01:02:03'::macaddr8::macaddr",
+        "select '[1,4)'::int4range::int4multirange, 'empty'::daterange::datemultirange",
+    ):
+        assert raw(connection, sql, binary=False) == raw(postgres, sql, binary=False)
+    connection.execute("drop table if exists addresses; create table addresses (a inet)")
+    connection.execute("insert into addresses values ('10.0.0.0/8'::cidr)")
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("other", ["json", "bit", "uuid", "blob"])
+def test_other_types_are_not_taken_for_keys(connection: psycopg.Connection, name: str, other: str) -> None:
+    """DuckDB would store their bytes."""
+    value = {"json": "'\"abcdef\"'::json", "bit": "'0101'::bit", "uuid": "gen_random_uuid()", "blob": "'\\x00'::blob"}
+    for expression in (f"{value[other]}::{name}", f"'{VALUES[name][0]}'::{name}::{other}"):
+        if other == "json" and expression.endswith("json"):
+            assert connection.execute(f"select ({expression})::text like '\"%\"'").fetchall() == [(True,)]
+            continue
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(f"select {expression}")
+        assert caught.value.sqlstate == "42846", expression
+
+
+def test_maps_and_fixed_arrays(connection: psycopg.Connection, server: Server) -> None:
+    select = "select map {'k': '[1,3]'::int4range} as m, ['::1'::inet]::inet[1] as a"
+    for binary in (False, True):
+        found = connection.cursor(binary=binary).execute(select).fetchall()
+        assert found == [([("k", "[1,4)" if not binary else Range(1, 4, "[)"))], [ipaddress.ip_address("::1")])]
+    table = colonnade.read_sql(f"postgresql://tester@{server.host}:{server.port}", select, return_type="arrow")
+    assert table.to_pylist() == [{"m": [("k", "[1,4)")], "a": ["::1"]}]
 
 
 def test_a_range_is_a_key(connection: psycopg.Connection) -> None:

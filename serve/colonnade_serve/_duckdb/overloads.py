@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TEXT, TIMETZ, TIMESTAMPTZ = "VARCHAR", "TIME WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE"
 _INTEGERS = ("SMALLINT", "INTEGER", "BIGINT")
 _NUMBERS = (*_INTEGERS, "DECIMAL", "FLOAT", "DOUBLE")
+_RANGES = ("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange")
 _ZONED = ("TIMESTAMP", TIMESTAMPTZ, "TIME", TIMETZ)
 
 
@@ -58,8 +59,8 @@ OPERATORS: dict[str, list[tuple[str, ...]]] = {
     "->>": _JSON,
     "#>": [("JSON", "VARCHAR[]")],
     "#>>": [("JSON", "VARCHAR[]")],
-    "@>": _alike(("JSON",)),
-    "<@": _alike(("JSON",)),
+    "@>": _alike(("JSON", *_RANGES)),
+    "<@": _alike(("JSON", *_RANGES)),
 }
 #: PostgreSQL's implicit casts (pg_cast.dat).
 _CASTS: dict[str, tuple[str, ...]] = {

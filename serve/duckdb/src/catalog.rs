@@ -45,17 +45,23 @@ const CATALOG_INFORMATION: &str = "colonnade_catalog.information.";
 /// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does
 /// not finish it.
 const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
-/// A query with the same result. All types here are arrays or have no parts, so one step is enough. Items are before
-/// their arrays.
+/// A query with the same result. All types here are arrays, ranges or have no parts, and arrays of ranges have the deepest
+/// ones. Parts are before their wholes.
 const TYPES: &str = "\
+    WITH parts AS (\
+        SELECT t.*, r.rngsubtype AS subtype, \
+               CASE WHEN t.typelem <> 0 THEN 2 WHEN r.rngsubtype IS NULL THEN 0 ELSE 1 END AS level \
+        FROM colonnade_catalog.pg.pg_type t \
+        LEFT JOIN colonnade_catalog.pg.pg_range r ON t.oid IN (r.rngtypid, r.rngmultitypid)), \
+    asked AS (SELECT oid, typelem FROM parts WHERE system.main.list_contains($1::BIGINT[], oid)), \
+    wholes AS (SELECT oid FROM asked UNION SELECT typelem FROM asked) \
     SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
-           NULL::BIGINT AS range_subtype, NULL::VARCHAR[] AS attrtypoids, NULL::VARCHAR[] AS attrnames, \
-           0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, NULL::VARCHAR AS range_subtype_name \
-    FROM colonnade_catalog.pg.pg_type t LEFT JOIN colonnade_catalog.pg.pg_type e ON e.oid = t.typelem \
-    WHERE system.main.list_contains($1::BIGINT[], t.oid) \
-       OR t.oid IN (SELECT a.typelem FROM colonnade_catalog.pg.pg_type a WHERE system.main.list_contains($1::BIGINT[], a.oid)) \
-    ORDER BY t.typelem";
+           t.subtype AS range_subtype, NULL::VARCHAR[] AS attrtypoids, NULL::VARCHAR[] AS attrnames, \
+           0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, s.typname AS range_subtype_name \
+    FROM parts t LEFT JOIN parts e ON e.oid = t.typelem LEFT JOIN parts s ON s.oid = t.subtype \
+    WHERE t.oid IN (FROM wholes) OR t.oid IN (SELECT subtype FROM parts WHERE oid IN (FROM wholes)) \
+    ORDER BY t.level";
 
 /// DuckDB's lists of databases and tables, without the catalog's own database.
 const LISTS: [(&[&str], &str); 3] = [

@@ -186,6 +186,9 @@ fn code(text: &str) -> SqlState {
         "Conversion Error" if says("out of range") || says("Could not cast value") => {
             SqlState::NUMERIC_VALUE_OUT_OF_RANGE
         }
+        "Conversion Error" if says("cannot cast type ") || says("Unimplemented type for cast") => {
+            SqlState::new("42846")
+        }
         // Errors of ranges (`keyed.rs`).
         "Conversion Error" if says("lower bound must be less") || says("would not be contiguous") => {
             SqlState::new("22000")

@@ -37,7 +37,7 @@ pub(crate) use zone::Zone;
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{ClientError, SqlState};
 use keyed::{KeyError, KeyedType};
@@ -214,11 +214,24 @@ pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
         };
         return field.clone().with_data_type(list);
     }
-    if let (DataType::Struct(fields), Some(types)) = (field.data_type(), types::fields(database_type))
-        && fields.len() == types.len()
-    {
-        let described = fields.iter().zip(types).map(|(field, type_)| Arc::new(self::with_database_type(field, type_)));
-        return field.clone().with_data_type(DataType::Struct(described.collect()));
+    let types = types::fields(database_type).unwrap_or_default();
+    let describe = |fields: &Fields| {
+        let described =
+            fields.iter().zip(&types).map(|(field, type_)| Arc::new(self::with_database_type(field, type_)));
+        (fields.len() == types.len()).then(|| DataType::Struct(described.collect()))
+    };
+    match field.data_type() {
+        DataType::Struct(fields) if let Some(described) = describe(fields) => {
+            return field.clone().with_data_type(described);
+        }
+        DataType::Map(entries, is_sorted)
+            if let DataType::Struct(fields) = entries.data_type()
+                && let Some(described) = describe(fields) =>
+        {
+            let entries = Arc::new(entries.as_ref().clone().with_data_type(described));
+            return field.clone().with_data_type(DataType::Map(entries, *is_sorted));
+        }
+        _ => {}
     }
     let mut metadata = field.metadata().clone();
     metadata.insert(DATABASE_TYPE.to_owned(), database_type.to_owned());

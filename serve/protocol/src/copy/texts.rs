@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use super::lines;
@@ -56,7 +56,10 @@ fn failed(error: impl ToString) -> EngineError {
 
 fn has_keys(field: &Field) -> bool {
     match field.data_type() {
-        DataType::List(item) | DataType::LargeList(item) => has_keys(item),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_keys(item),
         DataType::Struct(fields) => fields.iter().any(|field| has_keys(field)),
         _ => matches!(logical_type(field), LogicalType::Keyed(_)),
     }
@@ -68,6 +71,12 @@ fn target(described: &FieldRef, plain: &FieldRef) -> FieldRef {
         _ if !has_keys(described) => return Arc::clone(plain),
         (DataType::List(item), DataType::List(plain)) => DataType::List(target(item, plain)),
         (DataType::LargeList(item), DataType::LargeList(plain)) => DataType::LargeList(target(item, plain)),
+        (DataType::FixedSizeList(item, size), DataType::FixedSizeList(plain, _)) => {
+            DataType::FixedSizeList(target(item, plain), *size)
+        }
+        (DataType::Map(entries, is_sorted), DataType::Map(plain, _)) => {
+            DataType::Map(target(entries, plain), *is_sorted)
+        }
         (DataType::Struct(fields), DataType::Struct(plain)) => {
             DataType::Struct(fields.iter().zip(plain).map(|(field, plain)| target(field, plain)).collect())
         }
@@ -94,6 +103,20 @@ fn with_texts(field: &FieldRef, array: &ArrayRef) -> Result<ArrayRef, EngineErro
             let item = item_of(list.data_type(), &values);
             Arc::new(LargeListArray::try_new(item, list.offsets().clone(), values, nulls).map_err(failed)?)
         }
+        DataType::FixedSizeList(item, size) => {
+            let list = array.as_fixed_size_list();
+            let values = with_texts(item, list.values())?;
+            let item = item_of(list.data_type(), &values);
+            Arc::new(FixedSizeListArray::try_new(item, *size, values, nulls).map_err(failed)?)
+        }
+        DataType::Map(item, is_sorted) => {
+            let map = array.as_map();
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            let entries = with_texts(item, &entries)?;
+            let item = item_of(map.data_type(), &entries);
+            let (offsets, entries) = (map.offsets().clone(), entries.as_struct().clone());
+            Arc::new(MapArray::try_new(item, offsets, entries, nulls, *is_sorted).map_err(failed)?)
+        }
         DataType::Struct(fields) => {
             let columns = fields.iter().zip(array.as_struct().columns());
             let columns = columns.map(|(field, array)| with_texts(field, array)).collect::<Result<Vec<_>, _>>()?;
@@ -110,9 +133,10 @@ fn with_texts(field: &FieldRef, array: &ArrayRef) -> Result<ArrayRef, EngineErro
 
 fn item_of(list: &DataType, values: &ArrayRef) -> FieldRef {
     match list {
-        DataType::List(item) | DataType::LargeList(item) => {
-            Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone()))
-        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone())),
         _ => Arc::new(Field::new("item", values.data_type().clone(), true)),
     }
 }

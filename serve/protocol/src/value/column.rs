@@ -271,6 +271,10 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         DataType::Map(entries, _) => {
             let map = array.as_map();
+            let entries = match field.data_type() {
+                DataType::Map(entries, _) => entries,
+                _ => entries,
+            };
             let entries = Box::new(ColumnWriter::nested(entries, map.entries())?);
             Values::Map { offsets: Offsets::Small(map.value_offsets()), entries }
         }

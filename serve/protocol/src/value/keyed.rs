@@ -65,6 +65,15 @@ pub enum KeyError {
     Bytes(&'static str),
 }
 
+impl KeyError {
+    /// The error for a text that is not a value, with its beginning.
+    fn syntax(type_name: &'static str, text: &str) -> Self {
+        /// The number of characters of the text that are shown.
+        const SHOWN: usize = 80;
+        Self::Syntax { type_name, text: text.chars().take(SHOWN).collect() }
+    }
+}
+
 /// All types.
 const ALL: [KeyedType; 16] = [
     KeyedType::Range(Element::Int4),
@@ -157,7 +166,7 @@ impl KeyedType {
     /// # Errors
     /// If it is not a text of this type.
     pub fn parse(self, text: &str) -> Result<Vec<u8>, KeyError> {
-        let syntax = || self.syntax(text);
+        let syntax = || KeyError::syntax(self.name(), text);
         match self {
             Self::Range(element) => Ok(Range::parse(element, self.name(), text)?.key()),
             Self::Multirange(element) => multirange_of(element, self.name(), text),
@@ -171,10 +180,9 @@ impl KeyedType {
         }
     }
 
-    fn syntax(self, text: &str) -> KeyError {
-        /// The number of characters of the text that are shown.
-        const SHOWN: usize = 80;
-        KeyError::Syntax { type_name: self.name(), text: text.chars().take(SHOWN).collect() }
+    /// The bytes of a device's address.
+    fn device(self, key: &[u8]) -> Result<&[u8], KeyError> {
+        if key.len() == self.size() as usize { Ok(key) } else { Err(KeyError::Bytes(self.name())) }
     }
 
     /// Appends the text of the value with this key.
@@ -197,9 +205,39 @@ impl KeyedType {
             }
             Self::Inet => network::Address::of_key(key).ok_or_else(invalid)?.write_text(false, out),
             Self::Cidr => network::Address::of_key(key).ok_or_else(invalid)?.write_text(true, out),
-            Self::MacAddress | Self::MacAddress8 => network::write_mac(key, out),
+            Self::MacAddress | Self::MacAddress8 => network::write_mac(self.device(key)?, out),
         }
         Ok(())
+    }
+
+    /// Whether values of this type can be cast to another one of these types.
+    pub fn casts_to(self, target: Self) -> bool {
+        match (self, target) {
+            (Self::Range(element), Self::Multirange(other)) => element == other,
+            (Self::Inet, Self::Cidr)
+            | (Self::Cidr, Self::Inet)
+            | (Self::MacAddress, Self::MacAddress8)
+            | (Self::MacAddress8, Self::MacAddress) => true,
+            _ => false,
+        }
+    }
+
+    /// The key of a value in another type, to which [`casts_to`](Self::casts_to) casts it.
+    ///
+    /// # Errors
+    /// If the other type does not have the value.
+    pub fn cast(self, key: &[u8], target: Self) -> Result<Vec<u8>, KeyError> {
+        let invalid = || KeyError::Bytes(self.name());
+        match (self, target) {
+            (Self::Range(element), Self::Multirange(_)) => {
+                let range = Range::of_key(element, key).ok_or_else(invalid)?;
+                Ok(if range == Range::Empty { Vec::new() } else { key.to_vec() })
+            }
+            (Self::Inet, Self::Cidr) => Ok(network::Address::of_key(key).ok_or_else(invalid)?.network().key()),
+            (Self::MacAddress, Self::MacAddress8) => network::extended(key).ok_or_else(invalid),
+            (Self::MacAddress8, Self::MacAddress) => network::shortened(key).ok_or(KeyError::OutOfRange("macaddr8")),
+            _ => Ok(key.to_vec()),
+        }
     }
 
     /// The text of the address with this binary form; `None` if the bytes are not one, or this is a type of ranges.
@@ -238,7 +276,7 @@ impl KeyedType {
             }
             Self::Inet => network::Address::of_key(key).ok_or_else(invalid)?.write_binary(false, out),
             Self::Cidr => network::Address::of_key(key).ok_or_else(invalid)?.write_binary(true, out),
-            Self::MacAddress | Self::MacAddress8 => out.extend_from_slice(key),
+            Self::MacAddress | Self::MacAddress8 => out.extend_from_slice(self.device(key)?),
         }
         Ok(())
     }

@@ -84,11 +84,11 @@ pub fn numbered(name: &str) -> (&str, Option<u32>) {
 const NUMBER: &str = " #";
 
 /// The types of a row's fields in the engine's name of its type: `STRUCT("a" INTEGER, b VARCHAR[])`, or with the types
-/// alone for a row whose fields have no names.
+/// alone for a row whose fields have no names, and for a map's key and value.
 pub(crate) fn fields(name: &str) -> Option<Vec<&str>> {
     let (is_named, inner) = match name.strip_suffix(')')?.split_once('(')? {
         ("STRUCT", inner) => (true, inner),
-        ("TUPLE", inner) => (false, inner),
+        ("TUPLE" | "MAP", inner) => (false, inner),
         _ => return None,
     };
     let (mut depth, mut quote, mut start, mut fields) = (0, None, 0, Vec::new());
@@ -275,7 +275,8 @@ mod tests {
         let name = "STRUCT(\"a\"\", b\" INTEGER, \"c\"\"d\" STRUCT(x VARCHAR[], y ENUM('(', ')')), ok DECIMAL(9,2))";
         assert_eq!(fields(name), Some(vec!["INTEGER", "STRUCT(x VARCHAR[], y ENUM('(', ')'))", "DECIMAL(9,2)"]));
         assert_eq!(fields("TUPLE(INTEGER, inet[])"), Some(vec!["INTEGER", "inet[]"]));
-        assert_eq!((fields("INTEGER"), fields("MAP(INTEGER, inet)")), (None, None));
+        assert_eq!(fields("MAP(INTEGER, inet)"), Some(vec!["INTEGER", "inet"]));
+        assert_eq!((fields("INTEGER"), fields("DECIMAL(9,2)")), (None, None));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::ptr;
 
-use colonnade_duckdb_api::extension::{CONSISTENT, ExtensionInput, POSITIONAL_ONLY, add_parameter};
+use colonnade_duckdb_api::arguments::argument_type;
+use colonnade_duckdb_api::extension::{ANY, CONSISTENT, ExtensionInput, POSITIONAL_ONLY, add_parameter};
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::value::keyed::{Element, KeyedType, KnownRange, RangeComparison, RangeOperation, RangeTest};
 
@@ -23,8 +24,9 @@ enum Action {
     Test(RangeTest),
     Compare(RangeComparison),
     Operate(RangeOperation),
-    /// Whether the range, which is the first argument or the second, contains the other one.
-    ContainsValue {
+    /// Whether the range, which is the first argument or the second, contains the other one, of any type. DuckDB could
+    /// not choose between a range and an element for a text without a type, which is a range.
+    ContainsAny {
         is_range_first: bool,
     },
 }
@@ -32,6 +34,19 @@ enum Action {
 struct Call {
     element: Element,
     action: Action,
+    /// What the argument of any type is.
+    form: ElementForm,
+}
+
+/// What a range may contain, as DuckDB stores it.
+#[derive(Clone, Copy)]
+enum ElementForm {
+    I8,
+    I16,
+    I32,
+    I64,
+    /// A range's text.
+    Text,
 }
 
 /// PostgreSQL's names.
@@ -54,8 +69,8 @@ const ACTIONS: [(&str, Action); 19] = [
     ("*", Action::Operate(RangeOperation::Intersection)),
     ("-", Action::Operate(RangeOperation::Difference)),
     ("range_merge", Action::Operate(RangeOperation::Merge)),
-    ("@>", Action::ContainsValue { is_range_first: true }),
-    ("<@", Action::ContainsValue { is_range_first: false }),
+    ("@>", Action::ContainsAny { is_range_first: true }),
+    ("<@", Action::ContainsAny { is_range_first: false }),
 ];
 
 /// DuckDB's type of an element, unless that has any number of digits.
@@ -81,13 +96,13 @@ pub(super) unsafe fn register(
 ) -> Result<(), CallbackError> {
     for (name, action) in ACTIONS {
         let value = element_type(element);
-        if value.is_none() && matches!(action, Action::Bound { .. } | Action::ContainsValue { .. }) {
+        if value.is_none() && matches!(action, Action::Bound { .. }) {
             continue;
         }
         let function = ScalarFunction {
             name,
             stability: CONSISTENT,
-            user_data: Some(owned(Call { element, action })),
+            user_data: Some(owned(Call { element, action, form: ElementForm::Text })),
             resolve: None,
             bind,
             begin,
@@ -100,13 +115,16 @@ pub(super) unsafe fn register(
                 let range = keyed_type(api, input, factory, KeyedType::Range(element))?;
                 let boolean = OwnedType::parse(api, input.context, "BOOLEAN")?;
                 let value = OwnedType::parse(api, input.context, value.unwrap_or("BOOLEAN"))?;
+                let any = OwnedType::new(api, |out, error| {
+                    (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
+                })?;
                 let (first, second, result) = match action {
                     Action::Bound { .. } => (&range, None, &value),
                     Action::Test(_) => (&range, None, &boolean),
                     Action::Compare(_) => (&range, Some(&range), &boolean),
                     Action::Operate(_) => (&range, Some(&range), &range),
-                    Action::ContainsValue { is_range_first: true } => (&range, Some(&value), &boolean),
-                    Action::ContainsValue { is_range_first: false } => (&value, Some(&range), &boolean),
+                    Action::ContainsAny { is_range_first: true } => (&range, Some(&any), &boolean),
+                    Action::ContainsAny { is_range_first: false } => (&any, Some(&range), &boolean),
                 };
                 add_parameter(api, signature, "first", first, POSITIONAL_ONLY)?;
                 if let Some(second) = second {
@@ -124,7 +142,13 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
     unsafe {
         report(error, |api| {
             let call: &Call = object(api, |out, error| (api.v2_function_bind_get_user_data)(info, out, error))?;
-            let mut copy = owned(Call { ..*call });
+            let form = match call.action {
+                Action::ContainsAny { is_range_first } => {
+                    call.form(&argument_type(api, info, u64::from(is_range_first))?.text()?)?
+                }
+                _ => call.form,
+            };
+            let mut copy = owned(Call { form, ..*call });
             checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut copy, error))
         });
     }
@@ -168,15 +192,25 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                     })?;
                     write(api, result, &values)
                 }
-                Action::ContainsValue { is_range_first } => {
+                Action::ContainsAny { is_range_first } => {
                     let second = scalar::argument(api, info, 1)?;
                     let (ranges, values) = if is_range_first { (&first, &second) } else { (&second, &first) };
                     let found = keyed::each(rows, &[ranges, values], |entries| {
-                        let value = match call.element {
-                            Element::Int4 | Element::Date => values.value::<i32>(entries[1]).into(),
-                            _ => values.value::<i64>(entries[1]),
+                        let (range, entry) = (call.range(ranges, entries[0])?, entries[1]);
+                        let number = match call.form {
+                            ElementForm::I8 => values.value::<i8>(entry).into(),
+                            ElementForm::I16 => values.value::<i16>(entry).into(),
+                            ElementForm::I32 => values.value::<i32>(entry).into(),
+                            ElementForm::I64 => values.value::<i64>(entry),
+                            ElementForm::Text => {
+                                let text =
+                                    std::str::from_utf8(values.text(entry)).map_err(|_| "a text is not UTF-8")?;
+                                let other =
+                                    KnownRange::parse(call.element, text).map_err(|error| conversion(&error))?;
+                                return Ok(Some(range.compare(RangeComparison::Contains, &other)));
+                            }
                         };
-                        Ok(Some(call.range(ranges, entries[0])?.contains_value(value)))
+                        Ok(Some(range.contains_value(number)))
                     })?;
                     write(api, result, &found)
                 }
@@ -200,6 +234,25 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
 }
 
 impl Call {
+    /// What an argument of this type is.
+    fn form(&self, type_: &str) -> Result<ElementForm, CallbackError> {
+        Ok(match (self.element, type_) {
+            (_, "VARCHAR" | "STRING_LITERAL" | "\"NULL\"") => ElementForm::Text,
+            (Element::Int4 | Element::Int8, "TINYINT") => ElementForm::I8,
+            (Element::Int4 | Element::Int8, "SMALLINT") => ElementForm::I16,
+            (Element::Int4 | Element::Int8, "INTEGER" | "INTEGER_LITERAL") => ElementForm::I32,
+            (Element::Int4 | Element::Int8, "BIGINT") => ElementForm::I64,
+            (Element::Date, "DATE") => ElementForm::I32,
+            (Element::Timestamp, "TIMESTAMP") | (Element::TimestampTz, "TIMESTAMP WITH TIME ZONE") => ElementForm::I64,
+            _ => {
+                let range = KeyedType::Range(self.element).name();
+                let text =
+                    format!("a {range} contains no values of type {type_}; cast the value, or make a range of it");
+                return Err(CallbackError::bind(text));
+            }
+        })
+    }
+
     /// # Safety
     /// The values are ranges of this element, and the entry is not NULL.
     unsafe fn range(&self, values: &VectorValues, entry: usize) -> Result<KnownRange, CallbackError> {

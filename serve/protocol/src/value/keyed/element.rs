@@ -23,7 +23,7 @@ impl Element {
     /// The key of a bound's text. `range` is the name of the range's type.
     pub(super) fn parse(self, range: &'static str, text: &str) -> Result<Vec<u8>, KeyError> {
         let text = text.trim();
-        let syntax = || KeyError::Syntax { type_name: range, text: text.to_owned() };
+        let syntax = || KeyError::syntax(range, text);
         let out_of_range = || KeyError::OutOfRange(range);
         match self {
             Self::Int4 | Self::Int8 => {

@@ -91,6 +91,15 @@ impl Address {
         (self.bits..self.max_bits()).all(|at| !self.bit(at))
     }
 
+    /// The address of the network, without the bits behind it.
+    pub fn network(&self) -> Self {
+        let byte = |at: usize| {
+            let kept = usize::from(self.bits).saturating_sub(8 * at).min(8);
+            self.bytes[at] & !(0xff_u16 >> kept) as u8
+        };
+        Self { bytes: (0..self.bytes.len()).map(byte).collect(), bits: self.bits }
+    }
+
     pub fn key(&self) -> Vec<u8> {
         let mut key = vec![if self.bytes.len() == 4 { IPV4 } else { IPV6 }];
         let network = (0..self.bits).map(|at| if self.bit(at) { ONE } else { ZERO });
@@ -176,10 +185,25 @@ pub(super) fn parse_mac(text: &str, length: usize) -> Option<Vec<u8>> {
     let value = |pair: usize| u8::from_str_radix(digits.get(2 * pair..2 * pair + 2)?, 16).ok();
     let mut bytes = (0..digits.len() / 2).map(value).collect::<Option<Vec<u8>>>()?;
     if length == 8 && bytes.len() == 6 {
-        bytes.splice(3..3, [0xff, 0xfe]);
+        bytes = extended(&bytes)?;
     }
     (bytes.len() == length).then_some(bytes)
 }
+
+/// The address of 8 bytes of a device with an address of 6.
+pub(super) fn extended(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (maker, number) = bytes.split_at_checked(3)?;
+    Some([maker, &EXTENSION, number].concat())
+}
+
+/// The reverse of [`extended`].
+pub(super) fn shortened(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (maker, rest) = bytes.split_at_checked(3)?;
+    Some([maker, rest.strip_prefix(&EXTENSION)?].concat())
+}
+
+/// What an address of 8 bytes has in the middle if it was made of one of 6.
+const EXTENSION: [u8; 2] = [0xff, 0xfe];
 
 /// Appends `08:00:2b:01:02:03`.
 pub(super) fn write_mac(bytes: &[u8], out: &mut Vec<u8>) {

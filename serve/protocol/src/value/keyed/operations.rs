@@ -1,7 +1,7 @@
 //! The functions and operators of ranges (PostgreSQL manual, §9.20).
 
 use super::range::{Bound, Ends, Range};
-use super::{Element, KeyError};
+use super::{Element, KeyError, KeyedType};
 
 /// What a function of ranges gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,14 @@ impl KnownRange {
     pub fn of_key(element: Element, key: &[u8]) -> Result<Self, KeyError> {
         let range = Range::of_key(element, key).ok_or(KeyError::Bytes("range"))?;
         Ok(Self { element, range })
+    }
+
+    /// The range with a text.
+    ///
+    /// # Errors
+    /// The text is not one.
+    pub fn parse(element: Element, text: &str) -> Result<Self, KeyError> {
+        Ok(Self { element, range: Range::parse(element, KeyedType::Range(element).name(), text)? })
     }
 
     /// The value of its lower or upper bound: an integer, the days or the microseconds after 1970-01-01. `None` if there

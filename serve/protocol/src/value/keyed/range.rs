@@ -169,7 +169,7 @@ impl Range {
 /// The key of the multirange with this text.
 pub(super) fn multirange_of(element: Element, name: &'static str, text: &str) -> Result<Vec<u8>, KeyError> {
     let mut reader = Reader { rest: text.trim(), element, name };
-    let syntax = || KeyError::Syntax { type_name: name, text: text.chars().take(SHOWN).collect() };
+    let syntax = || KeyError::syntax(name, text);
     let mut ranges = Vec::new();
     if !reader.take('{') {
         return Err(syntax());
@@ -220,9 +220,6 @@ impl Ends {
     }
 }
 
-/// The characters of a text that an error shows.
-const SHOWN: usize = 80;
-
 /// Reads the texts of ranges.
 struct Reader<'a> {
     rest: &'a str,
@@ -232,7 +229,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn syntax(&self, text: &str) -> KeyError {
-        KeyError::Syntax { type_name: self.name, text: text.chars().take(SHOWN).collect() }
+        KeyError::syntax(self.name, text)
     }
 
     fn next_mark(&mut self) -> Option<char> {

@@ -328,7 +328,7 @@ test('errors', async () => {
       ['insert into erroneous values (2, NULL)', '23502'],
       ["insert into erroneous values (3, 'no')", '23514'],
       ["copy erroneous to '/tmp/file'", '42501'],
-      ['listen something', '0A000'],
+      ['select * from erroneous for update', '0A000'],
     ]) {
       await fails(client.query(text), code)
       await fails(client.query({ name: code + text, text }), code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -132,3 +133,34 @@ def test_each_row_is_a_signal(server: Server) -> None:
         for ended in (second, third):
             with pytest.raises(errors.AdminShutdown):
                 ended.execute("select 1")
+
+
+def test_sessions_whose_clients_do_not_read_are_ended_by_one_thread_each(server: Server) -> None:
+    """One is in a query, and one sends notifications. Both have 10 s to read why they end, however often others ask."""
+    with session(server) as first, closing(session(server)) as querying, closing(session(server)) as listening:
+        numbers = [querying.info.backend_pid, listening.info.backend_pid]
+        querying.pgconn.send_query(b"select repeat('x', 1000) from range(3_000_000)")
+        listening.execute("listen unread")
+        for _ in range(3):
+            first.execute("select count(pg_notify('unread', i || repeat('x', 7900))) from range(2000) r(i)")
+
+        def threads() -> int:
+            return len(list(Path(f"/proc/{server.worker}/task").iterdir()))
+
+        before = threads()
+        for signal in ("pg_terminate_backend", "pg_cancel_backend"):
+            sent = f"select count({signal}(n)) from unnest(%s::int[]) t(n), range(1000)"
+            assert first.execute(sent.encode(), [numbers]).fetchall() == [(2000,)]
+        assert threads() < before + 20
+        for number in numbers:
+            outcome(first, "select pg_terminate_backend(%s, 30000)", number)
+            assert outcome(first, "select pg_cancel_backend(%s)", number)[0] == [(False,)]
+
+
+def test_a_copy_of_an_ended_session_says_so(server: Server) -> None:
+    with session(server) as first, session(server) as second:
+        second.execute("create temp table copied (i int)")
+        with pytest.raises(errors.AdminShutdown), second.cursor().copy("copy copied from stdin") as copy:
+            copy.write("7\n")
+            query = "select pg_terminate_backend(%s, 10000)"
+            assert first.execute(query, [second.info.backend_pid]).fetchall() == [(True,)]

@@ -1,10 +1,14 @@
 //! Stops a session's statement from other threads, after a cancel request, a disconnect, a time limit, or a shutdown.
 
+mod interrupted;
+
 use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use interrupted::InterruptedStatement;
 
 use crate::connection::process_exit::{ExitCause, ProcessExit};
 use crate::connection::socket::Socket;
@@ -38,6 +42,10 @@ struct State {
     statements: u64,
     is_busy: bool,
     reason: Option<StopReason>,
+    /// The last reason for which a thread waits for the end of the present work, and repeats the interrupt.
+    waited_for: Option<StopReason>,
+    /// When the session was ended first.
+    ended: Option<Instant>,
     /// When it became busy, or idle.
     since: Instant,
     /// The clock of the thread that does the work.
@@ -49,21 +57,26 @@ struct State {
     sent: u64,
 }
 
-/// How long an engine may take to notice an interrupt before it is sent again. An interrupt just before the engine
-/// starts a statement is lost.
-const FIRST_INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_INTERRUPT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a client may take, after a time limit, to read what was sent before.
 const CLIENT_READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long, after that, a client keeps its connection if the session does not wait for it. On a busy machine an
-/// interrupt may need more than the time above, and then the client gets the error.
-const END_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all
-/// its sessions. It is CPU time: with two hundred other clients on two cores, a statement that ends after 4 s of
-/// computing took longer than a minute.
-const STUCK_CPU_TIME: Duration = Duration::from_secs(20);
-/// The same limit in wall time. Other threads of the engine may compute for the statement, or it may wait.
-const STUCK_WALL_TIME: Duration = Duration::from_secs(300);
+impl State {
+    /// Whether a thread already waits for the end of the work, for this reason or a later one.
+    fn is_waited_for(&self, reason: StopReason) -> bool {
+        self.waited_for >= Some(reason)
+    }
+
+    /// Notes that a thread waits for it.
+    fn wait_for(&mut self, reason: StopReason) {
+        self.waited_for = self.waited_for.max(Some(reason));
+    }
+
+    fn note(&mut self, reason: StopReason, now: Instant) {
+        self.reason = self.reason.max(Some(reason));
+        if reason.ends_session() {
+            self.ended.get_or_insert(now);
+        }
+    }
+}
 
 impl Control {
     pub(crate) fn new(
@@ -83,6 +96,8 @@ impl Control {
             statements: 0,
             is_busy: false,
             reason: None,
+            waited_for: None,
+            ended: None,
             since,
             clock: None,
             is_in_transaction: false,
@@ -121,6 +136,7 @@ impl Control {
         state.clock = ThreadClock::of_this_thread();
         state.sent = self.socket.sent();
         state.reason = state.reason.filter(|reason| reason.ends_session());
+        state.waited_for = None;
         WorkGuard { control: Arc::clone(self) }
     }
 
@@ -201,14 +217,13 @@ impl Control {
         (reason, limit.into_iter().chain(state.own_timeouts[time as usize]).min())
     }
 
-    /// Closes the socket of an idle session that does not end, because its client does not read the last message.
+    /// Closes the socket of an idle session that was ended and does not end, because its client does not read what the
+    /// session sends: notifications, or the reason.
     fn close_unread(&self, now: Instant) {
         let state = self.state();
-        let (_, limit) = self.current_limit(&state);
-        let is_ended = !state.is_busy && state.reason.is_some_and(StopReason::ends_session);
-        let is_over =
-            limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit + CLIENT_READ_TIMEOUT);
-        if is_ended && is_over {
+        // The time begins again after a statement that ended late.
+        let since = state.ended.filter(|_| !state.is_busy).map(|ended| ended.max(state.since));
+        if since.is_some_and(|since| now.saturating_duration_since(since) >= CLIENT_READ_TIMEOUT) {
             self.socket.shutdown(Shutdown::Both);
         }
     }
@@ -220,13 +235,15 @@ impl Control {
     /// Stops the session's statement, or the idle session, after its time limit. Gives the statement, if one runs.
     pub fn stop_if_overdue(&self, now: Instant) -> Option<InterruptedStatement<'_>> {
         let mut state = self.state();
-        state.reason = Some(self.exceeded_limit(&state, now)?);
+        let reason = self.exceeded_limit(&state, now)?;
+        state.note(reason, now);
         if !state.is_busy {
             // Wakes the session from its read.
             self.socket.shutdown(Shutdown::Read);
             return None;
         }
         state.interrupt.interrupt();
+        state.wait_for(reason);
         Some(InterruptedStatement { control: self, statement: state.started })
     }
 
@@ -234,15 +251,18 @@ impl Control {
     pub(crate) fn end_if_idle(&self) {
         let mut state = self.state();
         if !state.is_busy && !state.is_in_transaction {
-            state.reason = state.reason.max(Some(StopReason::Shutdown));
-            self.socket.shutdown(Shutdown::Read);
+            self.note(&mut state, StopReason::Shutdown);
         }
     }
 
     /// Notes why the statement that calls this has to end. It ends by itself, so that it is not interrupted.
     pub fn stop_from_within(&self, reason: StopReason) {
-        let mut state = self.state();
-        state.reason = state.reason.max(Some(reason));
+        self.note(&mut self.state(), reason);
+    }
+
+    /// Notes a reason. If it ends the session, wakes it from its read, so that it can tell the client why it ends.
+    fn note(&self, state: &mut State, reason: StopReason) {
+        state.note(reason, Instant::now());
         if reason.ends_session() {
             self.socket.shutdown(Shutdown::Read);
         }
@@ -252,30 +272,35 @@ impl Control {
     pub fn stop_if_idle(&self, reason: StopReason) -> bool {
         let mut state = self.state();
         if !state.is_busy && reason.ends_session() {
-            state.reason = state.reason.max(Some(reason));
-            self.socket.shutdown(Shutdown::Read);
+            self.note(&mut state, reason);
         }
         !state.is_busy
     }
 
     /// Interrupts the running statement and gives it. Gives `None` if none runs, or if another thread already waits for
-    /// its end for the same reason. A reason that ends the session is noted also if no statement runs, and only then
-    /// does the session wake from its read, so that it can tell the client why it ends.
+    /// its end for this reason or a later one. A reason that ends the session is noted also if no statement runs.
     pub fn stop(&self, reason: StopReason) -> Option<InterruptedStatement<'_>> {
         let mut state = self.state();
-        let is_waited_for = state.reason == Some(reason);
+        let is_waited_for = state.is_waited_for(reason);
         if state.is_busy || reason.ends_session() {
-            state.reason = state.reason.max(Some(reason));
-        }
-        if reason.ends_session() {
-            self.socket.shutdown(Shutdown::Read);
+            self.note(&mut state, reason);
         }
         if !state.is_busy {
             return None;
         }
         // The lock is held, so that the interrupt cannot reach the session's next statement.
         state.interrupt.interrupt();
+        state.wait_for(reason);
         (!is_waited_for).then(|| InterruptedStatement { control: self, statement: state.started })
+    }
+
+    /// Interrupts a statement, if it still runs.
+    fn interrupt(&self, statement: u64) -> Option<InterruptedStatement<'_>> {
+        let state = self.state();
+        (state.is_busy && state.started == statement).then(|| {
+            state.interrupt.interrupt();
+            InterruptedStatement { control: self, statement }
+        })
     }
 
     /// Ends the engine's process, because the session's statement does not stop.
@@ -284,59 +309,6 @@ impl Control {
             slot.note_stuck();
         }
         self.process_exit.request(ExitCause::Stuck);
-    }
-}
-
-/// An interrupted statement.
-pub struct InterruptedStatement<'a> {
-    control: &'a Control,
-    statement: u64,
-}
-
-impl InterruptedStatement<'_> {
-    /// Waits until it has ended, and repeats the interrupt. After `read_timeout`, if given, the client's socket is
-    /// closed if the session waits for the client. If the statement still does not end, the engine's process ends.
-    pub fn wait(self, read_timeout: Option<Duration>) {
-        let mut pause = FIRST_INTERRUPT_PAUSE;
-        let begun = Instant::now();
-        let mut overdue: Option<Overdue> = None;
-        let mut state = self.control.state();
-        loop {
-            state = self.control.idle.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-            if !state.is_busy || state.started != self.statement {
-                return;
-            }
-            if read_timeout.is_some_and(|read_timeout| begun.elapsed() >= read_timeout) {
-                let overdue = overdue.get_or_insert_with(|| Overdue::now(state.clock));
-                if self.control.socket.waits_for_client() || overdue.at.elapsed() >= END_TIMEOUT {
-                    self.control.socket.shutdown(Shutdown::Both);
-                }
-                if overdue.is_stuck() {
-                    self.control.end_process();
-                }
-            }
-            state.interrupt.interrupt();
-            pause = (pause * 2).min(LONGEST_INTERRUPT_PAUSE);
-        }
-    }
-}
-
-/// When the client's time was over, and the CPU time of its session's thread at that time.
-struct Overdue {
-    at: Instant,
-    clock: Option<ThreadClock>,
-    computed: Option<Duration>,
-}
-
-impl Overdue {
-    fn now(clock: Option<ThreadClock>) -> Self {
-        Self { at: Instant::now(), clock, computed: clock.and_then(ThreadClock::elapsed) }
-    }
-
-    fn is_stuck(&self) -> bool {
-        let computed = self.clock.and_then(ThreadClock::elapsed).zip(self.computed);
-        let computing = computed.map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before));
-        computing >= STUCK_CPU_TIME || self.at.elapsed() >= STUCK_WALL_TIME
     }
 }
 
@@ -371,20 +343,30 @@ pub(crate) fn enforce_limits(control: Arc<Control>, now: Instant) {
     }
 }
 
-/// Stops a session's statement, and waits for its end on another thread.
+/// Stops a session's statement, and waits for its end on another thread, unless one waits already. Any number of signals
+/// for a reason need one thread.
 ///
 /// # Errors
-/// If no thread can be started. Then the statement is not interrupted.
+/// If no thread can be started. Then the session is not stopped.
 pub fn stop_in_background(control: &Arc<Control>, reason: StopReason) -> io::Result<()> {
-    let control = Arc::clone(control);
-    in_background(move || {
-        if let Some(stopping) = control.stop(reason) {
-            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, and a session
-            // that was ended may have such a client too, so the wait is limited.
-            let is_limited = matches!(reason, StopReason::Gone | StopReason::Terminated);
-            stopping.wait(is_limited.then_some(CLIENT_READ_TIMEOUT));
-        }
-    })
+    // The lock is held while the thread starts, so that others do not rely on a thread that does not.
+    let mut state = control.state();
+    if state.is_busy && !state.is_waited_for(reason) {
+        let (control, statement) = (Arc::clone(control), state.started);
+        in_background(move || {
+            if let Some(stopping) = control.interrupt(statement) {
+                // A canceled statement may take any time to end. After a disconnect, nobody reads its result, and a
+                // session that was ended may have such a client too, so the wait is limited.
+                let is_limited = matches!(reason, StopReason::Gone | StopReason::Terminated);
+                stopping.wait(is_limited.then_some(CLIENT_READ_TIMEOUT));
+            }
+        })?;
+        state.wait_for(reason);
+    }
+    if state.is_busy || reason.ends_session() {
+        control.note(&mut state, reason);
+    }
+    Ok(())
 }
 
 /// Runs `work` on a new thread. An interrupt may be slow, because a source needs a new connection for it.

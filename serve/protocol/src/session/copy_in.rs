@@ -64,12 +64,13 @@ impl Session {
         self.output.flush()?;
         let mut inserted = 0;
         loop {
-            let message = self.input.message(Phase::Ready, |message| read_message(&message, reader.as_mut()))?;
-            let is_end = match message.ok_or(ProtocolError::Eof)?? {
+            let message = self.input.message(Phase::Ready, |message| read_message(&message, reader.as_mut()));
+            // Another thread may have shut the socket down. Then this gives the reason.
+            self.control.check()?;
+            let is_end = match message?.ok_or(ProtocolError::Eof)?? {
                 Received::Data => false,
                 Received::End => true,
             };
-            self.control.check()?;
             if is_end {
                 reader.finish()?;
             }

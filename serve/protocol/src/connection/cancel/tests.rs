@@ -114,6 +114,66 @@ fn only_one_thread_waits_for_a_statement_that_is_canceled_twice() {
     assert!(registration.control.stop(StopReason::Canceled).is_none());
     assert_eq!(count.0.load(Ordering::SeqCst), 2, "the interrupt was not repeated");
     assert!(registration.control.stop(StopReason::Shutdown).is_some());
+    assert!(registration.control.stop(StopReason::Canceled).is_none(), "it waits for a later reason");
+    drop(registration.control.start());
+    let _running = registration.control.start();
+    // The statement has noted a reason itself, and goes on.
+    registration.control.stop_from_within(StopReason::Canceled);
+    assert!(registration.control.stop(StopReason::Canceled).is_some());
+}
+
+#[test]
+fn many_signals_interrupt_a_statement_on_one_thread() {
+    let registry = Arc::new(Registry::default());
+    let (registration, count) = registration(&registry);
+    let control = &registration.control;
+    let running = control.start();
+    stop_in_background(control, StopReason::Terminated).unwrap();
+    // The thread has a reference.
+    let one = Arc::strong_count(control);
+    for _ in 0..100 {
+        stop_in_background(control, StopReason::Canceled).unwrap();
+        stop_in_background(control, StopReason::Terminated).unwrap();
+    }
+    assert_eq!(Arc::strong_count(control), one);
+    assert!(matches!(control.check(), Err(Failure::Terminated)));
+    while count.0.load(Ordering::SeqCst) < 2 {
+        thread::yield_now();
+    }
+    drop(running);
+}
+
+#[test]
+fn a_signal_while_another_is_sent_reaches_only_its_statement() {
+    let registry = Arc::new(Registry::default());
+    let (registration, count) = registration(&registry);
+    let control = &registration.control;
+    let first = control.start();
+    let statement = control.state().started;
+    drop(first);
+    let _next = control.start();
+    assert!(control.interrupt(statement).is_none());
+    assert_eq!(count.0.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_terminated_session_whose_client_does_not_read_is_closed() {
+    let registry = Arc::new(Registry::default());
+    let (socket, mut peer) = UnixStream::pair().unwrap();
+    peer.set_nonblocking(true).unwrap();
+    let (registration, _) = connected(socket, &registry, &Limits::default(), None).unwrap();
+    let control = &registration.control;
+    let mut read = || std::io::Read::read(&mut peer, &mut [0]).map_err(|error| error.kind());
+    let later = || Instant::now() + CLIENT_READ_TIMEOUT;
+    control.close_unread(later());
+    assert!(control.stop_if_idle(StopReason::Terminated));
+    control.close_unread(Instant::now());
+    let running = control.start();
+    control.close_unread(later());
+    drop(running);
+    assert_eq!(read(), Err(io::ErrorKind::WouldBlock), "closed before its time");
+    control.close_unread(later());
+    assert_eq!(read(), Ok(0));
 }
 
 #[test]

@@ -186,3 +186,58 @@ def test_postgres_fdw(server: Server, stock: pg.Cluster) -> None:
             session.execute("drop schema imported cascade")
         finally:
             session.execute("drop server colonnade cascade")
+
+
+#: A query that fails after many of its rows.
+LATE = "select case when i = 600_000 then error('late') end, i from range(610_000) t(i)"
+#: One with more rows than a session may keep.
+LARGE = "select i, repeat('x', 1000) from range(400_000) t(i)"
+
+
+@pytest.mark.parametrize("query", [LATE, LARGE])
+def test_a_commit_that_cannot_hold_a_cursor_rolls_back(connection: psycopg.Connection[Any], query: str) -> None:
+    connection.autocommit = True
+    connection.execute("declare earlier cursor with hold for select 1")
+    connection.execute("begin")
+    connection.execute("create table uncommitted (i int)")
+    connection.execute(f"declare c cursor with hold for {query}".encode())
+    with pytest.raises((psycopg.errors.DataException, psycopg.errors.OutOfMemory)):
+        connection.execute("commit")
+    for gone, error in (
+        ("fetch c", psycopg.errors.InvalidCursorName),
+        ("table uncommitted", psycopg.errors.UndefinedTable),
+    ):
+        with pytest.raises(error):
+            connection.execute(gone)
+    assert connection.execute("fetch earlier").fetchall() == [(1,)]
+    connection.execute("begin")
+    connection.execute("commit")
+
+
+@pytest.mark.parametrize("query", [LATE, LARGE])
+@pytest.mark.parametrize("statement", ["select 2", "select 2; select 3", "begin"])
+def test_a_cursor_whose_rows_are_lost_gives_no_others(
+    connection: psycopg.Connection[Any], query: str, statement: str
+) -> None:
+    connection.autocommit = True
+    connection.execute(f"declare c cursor with hold for {query}".encode())
+    # Its rows are set aside for this statement, which fails. The next one has nothing to do with it.
+    with pytest.raises((psycopg.errors.DataException, psycopg.errors.OutOfMemory)):
+        connection.execute(statement.encode())
+    assert connection.execute("select 1").fetchall() == [(1,)]
+    for fetch in ("fetch 1 c", "fetch all c", "move 1 c"):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cannot be run"):
+            connection.execute(fetch.encode())
+    connection.execute("close c")
+
+
+def test_a_cursor_has_failed_after_an_error_of_fetch(connection: psycopg.Connection[Any], stock: pg.Cluster) -> None:
+    with psycopg.connect(stock.dsn(), autocommit=True) as theirs:
+        connection.autocommit = True
+        for each in (connection, theirs):
+            each.execute("declare c no scroll cursor with hold for select * from generate_series(1, 3) g")
+            assert each.execute("fetch 2 c").fetchall() == [(1,), (2,)]
+            for statement in ("fetch prior c", "fetch 1 c", "fetch 1 c"):
+                with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+                    each.execute(statement)
+            each.execute("close c")

@@ -272,3 +272,64 @@ def test_an_idle_session_that_listens_has_its_time_limit(server: Server) -> None
         session.execute("set idle_session_timeout = '300ms'")
         with pytest.raises(psycopg.OperationalError, match=r"idle-session timeout|closed the connection"):
             list(session.notifies(timeout=TIMEOUT))
+
+
+def test_a_cursors_query_at_commit_delays_no_other_session(server: Server) -> None:
+    """Notifications have the order of their commits, but a commit that still runs a client's query is not one yet."""
+    holder, slow, other, listener = (Session(server.dsn) for _ in range(4))
+    listener.run("listen t")
+    holder.run("select pg_advisory_lock(77)")
+    slow.run("create table changed (i int)", "begin", "insert into changed values (1)", "notify t, 'slow'")
+    # The query comes to its locks when all rows before them are read.
+    locks = "case when i = 200_000 then pg_advisory_lock(78) when i > 200_000 then pg_advisory_lock(77) end"
+    slow.run(f"declare c cursor with hold for select {locks}, repeat('x', 100) from range(210_000) r(i)")
+    is_free = "select pg_try_advisory_lock(78) and pg_advisory_unlock(78)"
+    assert holder.connection.execute(is_free).fetchall() == [(True,)]
+    with ThreadPoolExecutor() as threads:
+        committed = threads.submit(slow.run, "commit")
+        try:
+            wait_until(lambda: holder.connection.execute(is_free).fetchall() == [(False,)])
+            for statements in (["notify t, '1'"], ["begin; notify t, '2'; commit"], ["select pg_notify('t', '3')"]):
+                threads.submit(other.run, *statements).result(TIMEOUT)
+            assert listener.texts() == ["1", "2", "3"]
+            assert not committed.done()
+            holder.run(f"select pg_cancel_backend({slow.number})")
+            with pytest.raises(errors.QueryCanceled):
+                committed.result(TIMEOUT)
+        finally:
+            holder.run("select pg_advisory_unlock(77)")
+    # The session is as before the transaction.
+    with pytest.raises(errors.InvalidCursorName):
+        slow.run("fetch c")
+    assert slow.connection.execute("select * from changed").fetchall() == []
+    slow.run("drop table changed", "notify t, 'after'")
+    assert listener.texts() == ["after"]
+    for session in (holder, slow, other, listener):
+        session.connection.close()
+
+
+def test_only_a_new_channel_is_one_too_many(server: Server) -> None:
+    session = Session(server.dsn)
+    session.run("; ".join(f"listen c{number}" for number in range(10_000)))
+    with pytest.raises(errors.ProgramLimitExceeded, match="too many channels"):
+        session.run("listen one_more")
+    session.run("listen c0", "unlisten nothing", "unlisten c5", "listen one_more", "listen c0")
+    assert len(session.channels()) == 10_000
+    session.run("unlisten *")
+    assert session.channels() == []
+    session.connection.close()
+
+
+def test_a_notification_arrives_after_a_query_that_is_no_text(server: Server) -> None:
+    with hand_shake(server) as client, psycopg.connect(server.dsn, autocommit=True) as other:
+        for query, answer in ((b"listen t", b"C"), (b"select '\xff'", b"E")):
+            client.sendall(b"Q" + (len(query) + 5).to_bytes(4, "big") + query + b"\0")
+            answered = b""
+            while not answered.endswith(b"Z\0\0\0\x05I"):
+                answered += client.recv(1000)
+            assert answered.startswith(answer)
+        other.execute("notify t, 'text'")
+        arrived = b""
+        while not arrived.endswith(b"text\0"):
+            arrived += client.recv(1000)
+        assert arrived.startswith(b"A")

@@ -209,3 +209,65 @@ def test_a_late_read_only_is_refused(connection: psycopg.Connection) -> None:
     connection.execute("select 1")
     with pytest.raises(errors.ActiveSqlTransaction, match="must be the first statement"):
         connection.execute("set transaction read only")
+
+
+@pytest.mark.parametrize(
+    ("default", "first"),
+    [
+        ("off", "set transaction read only"),
+        ("off", "set transaction_read_only = on"),
+        ("off", "select set_config('transaction_read_only', 'on', false)"),
+        ("on", "set default_transaction_read_only = off"),
+        ("on", "reset all"),
+    ],
+)
+def test_a_read_only_pipeline_refuses_writes(
+    both: tuple[psycopg.Connection, psycopg.Connection], default: str, first: str
+) -> None:
+    """A SET is a part of the pipeline's transaction: it changes that one, or only the next ones."""
+    for connection in both:
+        connection.execute(f"set default_transaction_read_only = {default}".encode())
+        with pytest.raises(errors.ReadOnlySqlTransaction), connection.pipeline():
+            connection.execute(first.encode())
+            connection.execute("create table pipelined as select 1 as i")
+        connection.execute("set default_transaction_read_only = off")
+        query = "select count(*) from pg_class where relname = 'pipelined'"
+        assert connection.execute(query).fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("begin", "insert into chained values (1)", "commit and chain", "insert into chained values (2)", "rollback"),
+        ("begin", "insert into chained values (1)", "rollback and chain", "insert into chained values (2)", "commit"),
+        ("begin", "nonsense", "commit and chain", "insert into chained values (3)", "end and no chain"),
+        ("begin", "nonsense", "abort work and chain", "insert into chained values (3)", "end and chain", "rollback"),
+        ("begin read only", "commit and chain", "insert into chained values (4)", "rollback"),
+        ("begin isolation level read committed", "end and chain", "show transaction_isolation", "rollback"),
+        ("begin; insert into chained values (5); commit and chain; insert into chained values (6)", "rollback"),
+        ("commit and chain", "rollback and chain", "select 1; commit and chain"),
+        ("begin", "declare c cursor with hold for select 1", "commit and chain", "rollback", "fetch c", "close c"),
+        ("begin", "savepoint a", "commit and chain", "rollback to a", "rollback"),
+    ],
+)
+def test_and_chain_begins_the_next_transaction(
+    both: tuple[psycopg.Connection, psycopg.Connection], statements: tuple[str, ...]
+) -> None:
+    own, theirs = both
+    for connection in both:
+        connection.execute("drop table if exists chained")
+        connection.execute("create table chained (i int)")
+    for statement in (*statements, "select * from chained order by i"):
+        assert outcome(own, statement) == outcome(theirs, statement), statement
+        assert own.info.transaction_status == theirs.info.transaction_status, statement
+    for connection in both:
+        connection.execute("drop table chained")
+
+
+def test_and_chain_ends_the_transactions_locks(connection: psycopg.Connection, server: Server) -> None:
+    connection.execute("begin")
+    connection.execute("select pg_advisory_xact_lock(5)")
+    with psycopg.connect(server.dsn, autocommit=True) as other:
+        assert other.execute("select pg_try_advisory_lock(5)").fetchall() == [(False,)]
+        connection.execute("commit and chain")
+        assert other.execute("select pg_try_advisory_lock(5)").fetchall() == [(True,)]

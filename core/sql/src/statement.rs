@@ -89,9 +89,15 @@ pub enum StatementKind {
     /// START TRANSACTION, which differs from BEGIN in its tag.
     Start(Modes),
     /// COMMIT or END.
-    Commit,
+    Commit {
+        /// Whether it says AND CHAIN, which begins the next transaction.
+        chains: bool,
+    },
     /// ROLLBACK or ABORT.
-    Rollback,
+    Rollback {
+        /// The same.
+        chains: bool,
+    },
     /// SAVEPOINT, RELEASE or ROLLBACK TO.
     Savepoint(Savepoint),
     /// CREATE TABLE with a list of columns.
@@ -203,12 +209,12 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "START" => StatementKind::Start(setting::modes(parser)),
         // COMMIT PREPARED and ROLLBACK PREPARED end no transaction of the session.
         "COMMIT" | "ROLLBACK" if parser.is_next("prepared") => StatementKind::Other(word),
-        "COMMIT" | "END" => StatementKind::Commit,
+        "COMMIT" | "END" => StatementKind::Commit { chains: setting::chains(parser) },
         "ROLLBACK" => match parser.clone().take_while_some().take(HEAD).any(|token| token.is_word("to")) {
             true => StatementKind::Savepoint(Savepoint::RollBackTo(parser.last_name())),
-            false => StatementKind::Rollback,
+            false => StatementKind::Rollback { chains: setting::chains(parser) },
         },
-        "ABORT" => StatementKind::Rollback,
+        "ABORT" => StatementKind::Rollback { chains: setting::chains(parser) },
         "SAVEPOINT" => StatementKind::Savepoint(Savepoint::Set(parser.last_name())),
         "RELEASE" => StatementKind::Savepoint(Savepoint::Release(parser.last_name())),
         "CREATE" => create_table::read(parser.clone())

@@ -117,9 +117,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Remembers what the error of a COMMIT means, if this statement fails only then.
     fn note_conflicts(&mut self, statement: &Statement<'_>) {
         self.resolves_conflicts = match statement.kind {
-            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
-                false
-            }
+            StatementKind::Begin(_)
+            | StatementKind::Start(_)
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. } => false,
             _ => self.resolves_conflicts || repeated::has_conflict_clause(statement),
         };
     }
@@ -225,7 +226,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             self.run(statement, parameters, size, false)
         };
         match statement.kind {
-            StatementKind::Commit if resolved => answer.map_err(errors::repeatable),
+            StatementKind::Commit { .. } if resolved => answer.map_err(errors::repeatable),
             _ => answer.map_err(|error| self.with_violated(error, statement)),
         }
     }

@@ -5,12 +5,17 @@
 //! inbox, which it sends to its client between transactions. All notifications that wait, for a commit or in an inbox,
 //! share one quota.
 
+mod channels;
+mod order;
+
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+pub(crate) use channels::ChannelChange;
+use order::{CommitOrder, Turn};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::ClientError;
@@ -22,8 +27,10 @@ pub const MAX_CHANNEL_BYTES: usize = 63;
 const MAX_PAYLOAD_BYTES: usize = 7999;
 /// The memory of all notifications that wait.
 const QUEUE_BYTES: usize = 64 << 20;
-/// The most channels of a session, those that its transaction changes included.
+/// The most channels of a session.
 const MAX_CHANNELS: usize = 10_000;
+/// The most changes of channels in a transaction, which a savepoint may undo. It limits their memory.
+const MAX_CHANGES: usize = 10 * MAX_CHANNELS;
 
 type QueueBudget = colonnade_budget::Budget<NotificationError>;
 
@@ -45,6 +52,9 @@ pub enum NotificationError {
     /// The session listens on very many channels.
     #[error("too many channels: a session can listen on at most {MAX_CHANNELS}")]
     TooManyChannels,
+    /// A transaction has begun and ended listening very often.
+    #[error("too many changes of channels: a transaction can make at most {MAX_CHANGES}; commit before more of them")]
+    TooManyChanges,
     /// The operating system has no descriptor for the inbox.
     #[error("the session cannot wait for notifications: {0}")]
     NoInbox(#[from] rustix::io::Errno),
@@ -54,7 +64,7 @@ impl ClientError for NotificationError {
     fn code(&self) -> SqlState {
         match self {
             Self::EmptyChannel | Self::LongChannel | Self::LongPayload => SqlState::INVALID_PARAMETER_VALUE,
-            Self::QueueFull(_) | Self::TooManyChannels => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::QueueFull(_) | Self::TooManyChannels | Self::TooManyChanges => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::NoInbox(_) => SqlState::new("53000"),
         }
     }
@@ -106,7 +116,7 @@ pub(crate) struct Notifications {
     /// The inboxes of each channel, by the numbers of their sessions.
     listeners: Mutex<HashMap<String, BTreeMap<i32, Arc<Inbox>>>>,
     /// Held from before a COMMIT until its notifications are in the inboxes, so that they have the order of the commits.
-    order: Mutex<()>,
+    order: CommitOrder,
     queue: Arc<QueueBudget>,
 }
 
@@ -140,14 +150,8 @@ struct State {
     distinct: HashSet<Distinct>,
     /// What its transaction changes of the channels.
     changes: Vec<ChannelChange>,
-}
-
-/// A change of the channels on which a session listens.
-#[derive(Debug)]
-pub(crate) enum ChannelChange {
-    Listen(String),
-    Unlisten(String),
-    UnlistenAll,
+    /// The channels after the changes.
+    changed: BTreeSet<String>,
 }
 
 /// A point in a transaction, to which it can go back.
@@ -164,7 +168,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Notifications {
     fn with_quota(bytes: usize) -> Self {
         let queue = QueueBudget::new(Some(bytes), NotificationError::QueueFull);
-        Self { listeners: Mutex::default(), order: Mutex::default(), queue }
+        Self { listeners: Mutex::default(), order: CommitOrder::default(), queue }
     }
 
     /// The session with this number.
@@ -236,10 +240,15 @@ impl SessionNotifications {
             let _ = self.inbox.set(Arc::new(Inbox::new()?));
         }
         let mut state = lock(&self.state);
-        if state.channels.len() + state.changes.len() >= MAX_CHANNELS {
+        let is_new = matches!(&change, ChannelChange::Listen(channel) if !state.changed.contains(channel));
+        if is_new && state.changed.len() >= MAX_CHANNELS {
             return Err(NotificationError::TooManyChannels);
+        } else if state.changes.len() >= MAX_CHANGES {
+            return Err(NotificationError::TooManyChanges);
         }
-        state.changes.push(change);
+        if change.apply(&mut state.changed) {
+            state.changes.push(change);
+        }
         Ok(())
     }
 
@@ -261,21 +270,55 @@ impl SessionNotifications {
         for dropped in state.pending.drain(mark.pending.min(state.pending.len())..) {
             state.distinct.remove::<Notification>(&dropped);
         }
-        state.changes.truncate(mark.changes);
+        if state.changes.len() > mark.changes {
+            state.changes.truncate(mark.changes);
+            state.changed.clone_from(&state.channels);
+            for change in &state.changes {
+                change.apply(&mut state.changed);
+            }
+        }
     }
 
-    /// Runs a COMMIT. If it succeeds, changes the channels and sends the notifications of the transaction.
-    pub(crate) fn commit<E>(&self, run: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        let sends = !lock(&self.state).pending.is_empty();
-        let _order = sends.then(|| lock(&self.all.order));
+    /// Whether a commit would send or change something.
+    pub(crate) fn has_changes(&self) -> bool {
+        let state = lock(&self.state);
+        !state.pending.is_empty() || !state.changes.is_empty()
+    }
+
+    /// Runs a COMMIT. If it succeeds, changes the channels and sends the notifications of the transaction. `run` must
+    /// only commit, because other sessions wait for it.
+    ///
+    /// # Errors
+    /// If it fails, or `check` fails while the session waits for the commits of others.
+    pub(crate) fn commit<E>(
+        &self,
+        check: impl Fn() -> Result<(), E>,
+        run: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let _turn = self.turn(check)?;
         run()?;
+        self.send();
+        Ok(())
+    }
+
+    /// Waits until the session may commit, if it sends something.
+    ///
+    /// # Errors
+    /// If `check` fails while it waits.
+    pub(crate) fn turn<E>(&self, check: impl Fn() -> Result<(), E>) -> Result<Option<Turn<'_>>, E> {
+        let sends = !lock(&self.state).pending.is_empty();
+        sends.then(|| self.all.order.turn(check)).transpose()
+    }
+
+    /// Changes the channels and sends the notifications of a transaction that has committed.
+    pub(crate) fn send(&self) {
         let (pending, changes) = {
             let mut state = lock(&self.state);
             state.distinct = HashSet::new();
             (std::mem::take(&mut state.pending), std::mem::take(&mut state.changes))
         };
         if pending.is_empty() && changes.is_empty() {
-            return Ok(());
+            return;
         }
         changes.iter().for_each(|change| self.apply(change));
         let listeners = lock(&self.all.listeners);
@@ -286,7 +329,6 @@ impl SessionNotifications {
             }
         }
         sent.into_values().for_each(|(inbox, notifications)| inbox.put(notifications));
-        Ok(())
     }
 
     fn apply(&self, change: &ChannelChange) {
@@ -329,6 +371,7 @@ impl SessionNotifications {
     pub(crate) fn discard(&self) {
         self.roll_back(NotificationMark::default());
         self.apply(&ChannelChange::UnlistenAll);
+        lock(&self.state).changed.clear();
         drop(self.inbox.get().map(|inbox| inbox.take()));
     }
 }

@@ -61,6 +61,7 @@ impl Session {
         while let Some(request) = self.next_request(is_ready && !is_skipping)? {
             is_ready = match request {
                 Request::Sync | Request::Query(_) | Request::FunctionCall => true,
+                Request::InvalidText { is_query, .. } => is_query,
                 Request::Flush | Request::Ignored => is_ready,
                 _ => false,
             };

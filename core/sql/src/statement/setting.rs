@@ -180,6 +180,18 @@ pub(super) fn modes(parser: Parser<'_>) -> Modes {
     modes
 }
 
+/// Whether the end of a transaction says AND CHAIN, and not AND NO CHAIN.
+pub(super) fn chains(parser: Parser<'_>) -> bool {
+    let mut is_negated = false;
+    for token in parser.take_while_some() {
+        if token.is_word("chain") {
+            return !is_negated;
+        }
+        is_negated = token.is_word("no");
+    }
+    false
+}
+
 /// What comes after `=`: words, strings and numbers, which commas separate; `None` for DEFAULT.
 fn value(parser: Parser<'_>) -> Option<String> {
     let dialect = parser.dialect;

@@ -9,7 +9,7 @@ fn sessions<const N: usize>(all: &Arc<Notifications>) -> [SessionNotifications; 
 }
 
 fn commit(session: &SessionNotifications) {
-    session.commit(|| Ok::<_, Infallible>(())).unwrap();
+    session.commit(|| Ok(()), || Ok::<_, Infallible>(())).unwrap();
 }
 
 fn listen(session: &SessionNotifications, channel: &str) {
@@ -53,7 +53,7 @@ fn a_commit_that_fails_sends_nothing_yet() {
     let [a] = sessions(&Arc::default());
     listen(&a, "x");
     a.notify("x", "1").unwrap();
-    assert_eq!(a.commit(|| Err("it failed")), Err("it failed"));
+    assert_eq!(a.commit(|| Ok(()), || Err("it failed")), Err("it failed"));
     assert!(texts(&a).is_empty());
     a.roll_back(NotificationMark::default());
     commit(&a);
@@ -119,6 +119,50 @@ fn names_and_texts_have_limits() {
     commit(&a);
     let one_more = a.change(ChannelChange::Listen("x".to_owned()));
     assert_eq!(one_more, Err(NotificationError::TooManyChannels));
+}
+
+#[test]
+fn only_a_new_channel_is_one_too_many() {
+    let [a] = sessions(&Arc::default());
+    let listen = |number: usize| a.change(ChannelChange::Listen(number.to_string()));
+    (0..MAX_CHANNELS).try_for_each(listen).unwrap();
+    commit(&a);
+    let mark = a.mark();
+    listen(0).unwrap();
+    a.change(ChannelChange::Unlisten("0".to_owned())).unwrap();
+    listen(MAX_CHANNELS).unwrap();
+    assert_eq!(listen(0), Err(NotificationError::TooManyChannels));
+    a.roll_back(mark);
+    assert_eq!(listen(MAX_CHANNELS), Err(NotificationError::TooManyChannels));
+    for _ in 0..2 * MAX_CHANGES {
+        a.change(ChannelChange::Listen("0".to_owned())).unwrap();
+        a.change(ChannelChange::Unlisten("none".to_owned())).unwrap();
+    }
+    a.change(ChannelChange::UnlistenAll).unwrap();
+    commit(&a);
+    assert!(a.channels().is_empty());
+    let change = || listen(1).and_then(|()| a.change(ChannelChange::UnlistenAll));
+    assert_eq!((0..MAX_CHANGES).try_for_each(|_| change()), Err(NotificationError::TooManyChanges));
+}
+
+#[test]
+fn a_session_that_waits_for_anothers_commit_can_be_stopped() {
+    let [a, b, c] = sessions(&Arc::default());
+    listen(&c, "x");
+    a.notify("x", "1").unwrap();
+    b.notify("x", "2").unwrap();
+    let committed = a.commit(
+        || Ok(()),
+        || {
+            // It waits for this commit, and is stopped.
+            assert_eq!(b.commit(|| Err("stopped"), || Ok(())), Err("stopped"));
+            // What sends nothing does not wait.
+            c.commit(|| Err("stopped"), || Ok(()))
+        },
+    );
+    assert_eq!(committed, Ok(()));
+    commit(&b);
+    assert_eq!(texts(&c), ["1", "2"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::message::backend;
 use crate::rows::{Cursor, Formats, Receiver};
 use crate::session::execute::BATCH;
 use crate::session::prepared::Prepared;
-use crate::session::prepared::portal::{Portal, PortalLifetime};
+use crate::session::prepared::portal::{Portal, PortalLifetime, State};
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::state::Session;
@@ -113,6 +113,9 @@ impl Session {
                 cursor.fetch(&self.control, direction, Some(receiver))
             }),
         };
+        if rows.is_err() {
+            portal.state = State::Failed;
+        }
         self.prepared.put_portal(name, portal);
         backend::command_complete(
             self.output.buffer(),

@@ -22,7 +22,14 @@ impl Session {
             return self.begin_or_end("BEGIN");
         }
         check(modes)?;
-        let modes = self.settings.transaction_defaults().with(modes);
+        self.begin_with(self.settings.transaction_defaults().with(modes))
+    }
+
+    /// Begins a transaction with these modes.
+    ///
+    /// # Errors
+    /// If the engine cannot begin it.
+    pub fn begin_with(&mut self, modes: TransactionModes) -> Result<(), Failure> {
         self.begin_or_end(modes.begin())?;
         (self.transaction.modes, self.transaction.is_unused) = (modes, true);
         Ok(())

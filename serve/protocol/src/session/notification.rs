@@ -6,7 +6,7 @@ use colonnade_sql::statement::NotificationStatement;
 use crate::error::Failure;
 use crate::message::backend::{self, Report, TransactionStatus};
 use crate::message::frontend::Phase;
-use crate::notifications::{ChannelChange, MAX_CHANNEL_BYTES};
+use crate::notifications::{ChannelChange, MAX_CHANNEL_BYTES, NotificationMark};
 use crate::session::request::Request;
 use crate::session::state::Session;
 
@@ -23,8 +23,30 @@ impl Session {
             NotificationStatement::Unlisten(None) => notifications.change(ChannelChange::UnlistenAll)?,
             NotificationStatement::Notify { channel: name, payload } => notifications.notify(channel(name), payload)?,
         }
+        if !self.transaction.is_any() {
+            self.commit_notifications()?;
+        }
         self.complete(kind);
         Ok(())
+    }
+
+    /// Commits a statement about notifications that has no transaction.
+    fn commit_notifications(&mut self) -> Result<(), Failure> {
+        let running = self.start()?;
+        let notifications = &self.caller.notifications;
+        let committed = notifications.commit(|| self.control.check(), || Ok(()));
+        drop(running);
+        committed.inspect_err(|_| notifications.roll_back(NotificationMark::default()))
+    }
+
+    /// Sends the notifications of a statement that had its own transaction.
+    pub fn send_statement_notifications(&self) {
+        if !self.transaction.is_any() && self.caller.notifications.has_changes() {
+            let _running = self.control.start();
+            // The statement has committed. If it is stopped now, its notifications are sent out of their order.
+            let _turn = self.caller.notifications.turn(|| self.control.check());
+            self.caller.notifications.send();
+        }
     }
 
     /// Waits for the client's next message. A session that is ready for it sends notifications as they arrive.

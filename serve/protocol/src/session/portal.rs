@@ -26,7 +26,7 @@ impl Session {
         let mut portal = self.prepared.take_portal(name)?;
         let result = self.advance(name, &mut portal, limit);
         if result.is_err() {
-            portal.state = State::Done;
+            portal.state = State::Failed;
         }
         self.prepared.put_portal(name, portal);
         result
@@ -71,7 +71,7 @@ impl Session {
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
                 return Ok(());
             }
-            State::Done => return Err(Failure::PortalDone(name.to_owned())),
+            State::Done | State::Failed => return Err(Failure::PortalDone(name.to_owned())),
             State::New => match self.run_client_statement(&statement.statement(), &portal.values, &portal.formats)? {
                 Outcome::Rows(cursor) => {
                     check(&statement, &cursor, self.engine.dialect())?;

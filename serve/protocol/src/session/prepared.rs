@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cursors::{CursorEntry, Cursors, ListedCursor};
 use jiff::Timestamp;
 use lists::SessionLists;
-use portal::{Portal, PortalLifetime};
+use portal::{Portal, PortalLifetime, State};
 use statement::PreparedStatement;
 use statements::{MAX_PREPARED, Statements};
 
@@ -56,12 +56,18 @@ impl Prepared {
     /// Removes the portals that end with the transaction. Held cursors of earlier transactions stay. If the transaction
     /// `commits`, its cursors WITH HOLD stay too.
     pub fn forget_portals(&mut self, commits: bool) {
-        self.portals.retain(|_, portal| {
-            if commits && portal.life == PortalLifetime::Holdable {
-                portal.life = PortalLifetime::Held;
-            }
-            portal.life == PortalLifetime::Held
+        self.portals.retain(|_, portal| match portal.life {
+            PortalLifetime::Held => true,
+            PortalLifetime::Holdable => commits,
+            PortalLifetime::Protocol | PortalLifetime::Declared => false,
         });
+    }
+
+    /// Notes that the transaction of the cursors WITH HOLD has committed.
+    pub fn hold_cursors(&mut self) {
+        for portal in self.portals.values_mut().filter(|portal| portal.life == PortalLifetime::Holdable) {
+            portal.life = PortalLifetime::Held;
+        }
     }
 
     pub fn retain_portals(&mut self, keep: impl Fn(&Portal) -> bool) {
@@ -77,9 +83,14 @@ impl Prepared {
     }
 
     /// Sets the remaining rows of all unfinished results aside, so that the engine can run a statement.
+    ///
+    /// # Errors
+    /// If that fails for one of them. Its rows are lost, so it has failed.
     pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
-        let portals = self.portals.values_mut();
-        portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
+        self.portals.values_mut().try_for_each(|portal| {
+            let set_aside = portal.cursor().map_or(Ok(()), |cursor| cursor.set_aside(control));
+            set_aside.inspect_err(|_| portal.state = State::Failed)
+        })
     }
 
     /// Lists a portal until the entry is dropped.

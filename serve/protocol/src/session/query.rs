@@ -76,7 +76,10 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => {
             false
         }
-        StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
+        StatementKind::Begin(_)
+        | StatementKind::Start(_)
+        | StatementKind::Commit { .. }
+        | StatementKind::Rollback { .. } => false,
     }
 }
 
@@ -156,8 +159,8 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Explain { .. } | StatementKind::ExplainInputs(_) => "EXPLAIN".to_owned(),
         StatementKind::Begin(_) => "BEGIN".to_owned(),
         StatementKind::Start(_) => "START TRANSACTION".to_owned(),
-        StatementKind::Commit => "COMMIT".to_owned(),
-        StatementKind::Rollback => "ROLLBACK".to_owned(),
+        StatementKind::Commit { .. } => "COMMIT".to_owned(),
+        StatementKind::Rollback { .. } => "ROLLBACK".to_owned(),
         StatementKind::CreateTable(_) => "CREATE TABLE".to_owned(),
         StatementKind::CreateFunction(function) => match function.as_ref() {
             Ok(function) if function.is_aggregate => "CREATE AGGREGATE".to_owned(),

@@ -35,6 +35,7 @@ impl Session {
                 if may_have_written {
                     return Err(Failure::NotSupported("ROLLBACK TO a SAVEPOINT after a write"));
                 }
+                let _running = self.start()?;
                 // This fails if an error has ended the engine's transaction.
                 self.run_own_statement("SELECT 1")?;
                 self.transaction.savepoints.truncate(at + 1);

@@ -27,10 +27,8 @@ impl Session {
         for statement in &statements {
             let source = self.engine.source();
             let is_single = !is_shared && self.is_read_only() && query::may_share_transaction(&statement.kind, source);
-            if is_shared || is_single {
-                self.begin_implicitly(&statement.kind)?;
-            }
-            match self.statement(statement, false) {
+            let begun = if is_shared || is_single { self.begin_implicitly(&statement.kind) } else { Ok(()) };
+            match begun.and_then(|()| self.statement(statement, false)) {
                 Ok(()) if is_single => self.end_pipeline()?,
                 Ok(()) => {
                     self.send_statement_notifications();
@@ -57,9 +55,10 @@ impl Session {
         }
         self.check_transaction(&statement.kind)?;
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
-                self.transaction(statement)
-            }
+            StatementKind::Begin(_)
+            | StatementKind::Start(_)
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. } => self.transaction(statement),
             StatementKind::Copy(copy) => match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, text)? {
                 CopyRequest::ToStdout(copy) => self.copy(text, &copy),
                 CopyRequest::FromStdin(copy) => self.copy_in(&copy),

@@ -27,9 +27,10 @@ impl Session {
     ) -> Result<(), Failure> {
         self.sync_with_source();
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
-                self.transaction(statement)
-            }
+            StatementKind::Begin(_)
+            | StatementKind::Start(_)
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. } => self.transaction(statement),
             StatementKind::Copy(copy) => {
                 match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
                     CopyRequest::ToStdout(copy) => self.copy(statement.text, &copy),
@@ -104,6 +105,7 @@ impl Session {
         {
             if status == TransactionStatus::Idle && self.transaction.status != TransactionStatus::Idle {
                 self.forget_portals(true);
+                self.prepared.hold_cursors();
             }
             self.transaction.status = status;
         }

@@ -93,7 +93,7 @@ impl Session {
     /// Refuses all statements in a failed transaction, except those that end it.
     pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // Statements about savepoints check it themselves.
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
+        let is_end = matches!(kind, StatementKind::Commit { .. } | StatementKind::Rollback { .. } | StatementKind::Savepoint(_))
             // A source applies its own rule.
             || self.engine.source().is_some();
         if self.transaction.status == TransactionStatus::Failed && !is_end {

@@ -3,8 +3,6 @@
 //! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a
 //! failed transaction rolls it back. Drivers rely on this.
 
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +17,7 @@ use crate::session::execute::BATCH;
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::settings;
+use crate::session::settings::modes::TransactionModes;
 use crate::session::state::Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +36,10 @@ pub fn action(status: TransactionStatus, kind: &StatementKind) -> Action {
         (TransactionStatus::InTransaction, StatementKind::Begin(_) | StatementKind::Start(_)) => {
             Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
         }
-        (TransactionStatus::Idle, StatementKind::Commit | StatementKind::Rollback) => {
+        (TransactionStatus::Idle, StatementKind::Commit { .. } | StatementKind::Rollback { .. }) => {
             Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
         }
-        (TransactionStatus::Failed, StatementKind::Commit | StatementKind::Rollback) => Action::RollBack,
+        (TransactionStatus::Failed, StatementKind::Commit { .. } | StatementKind::Rollback { .. }) => Action::RollBack,
         _ => Action::Run,
     }
 }
@@ -49,15 +48,16 @@ impl Session {
     /// Runs BEGIN, COMMIT or ROLLBACK.
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
+        let next = self.next_modes(kind)?;
         match (action(self.transaction.status, kind), kind) {
             (Action::Warn(..), _) if self.is_status_unknown() => self.run_own_statement(text)?,
             (Action::Warn(code, message), _) => {
                 match kind {
-                    StatementKind::Commit => {
+                    StatementKind::Commit { .. } => {
                         self.end_own_transaction(true)?;
                         self.commit_settings();
                     }
-                    StatementKind::Rollback => {
+                    StatementKind::Rollback { .. } => {
                         self.end_own_transaction(false)?;
                         self.undo();
                     }
@@ -73,6 +73,7 @@ impl Session {
             (Action::RollBack, _) => {
                 self.roll_back()?;
                 self.undo();
+                self.begin_next(next)?;
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
@@ -99,7 +100,7 @@ impl Session {
                 self.transaction.status = TransactionStatus::InTransaction;
             }
             (Action::Run, _) => {
-                let is_commit = *kind == StatementKind::Commit;
+                let is_commit = matches!(kind, StatementKind::Commit { .. });
                 // The transaction and its portals end also if the statement fails.
                 self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
@@ -116,29 +117,54 @@ impl Session {
                     false => self.undo(),
                 }
                 ended?;
+                self.begin_next(next)?;
             }
         }
         self.complete(kind);
         Ok(())
     }
 
+    /// The modes of the transaction that follows this statement: with AND CHAIN, those of the present one.
+    fn next_modes(&self, kind: &StatementKind) -> Result<Option<TransactionModes>, Failure> {
+        let name = match kind {
+            StatementKind::Commit { chains: true } => "COMMIT AND CHAIN",
+            StatementKind::Rollback { chains: true } => "ROLLBACK AND CHAIN",
+            _ => return Ok(None),
+        };
+        if self.engine.source().is_some() {
+            return Err(Failure::NotSupported("AND CHAIN in front of a source"));
+        }
+        if self.transaction.is_open() { Ok(Some(self.transaction.modes)) } else { Err(Failure::NoTransaction(name)) }
+    }
+
+    /// Begins the transaction that follows one by AND CHAIN.
+    fn begin_next(&mut self, modes: Option<TransactionModes>) -> Result<(), Failure> {
+        let Some(modes) = modes else { return Ok(()) };
+        self.caller.locks.end_transaction();
+        self.begin_with(modes)?;
+        self.transaction.status = TransactionStatus::InTransaction;
+        Ok(())
+    }
+
     /// Ends the transaction that the session has begun for a pipeline, if there is one.
     fn end_own_transaction(&mut self, commits: bool) -> Result<(), Failure> {
-        match (self.transaction.take_pipeline(), commits) {
-            (false, _) => Ok(()),
-            (true, true) => self.commit("COMMIT"),
-            (true, false) => self.begin_or_end("ROLLBACK"),
+        if !self.transaction.take_pipeline() {
+            return Ok(());
         }
+        self.forget_portals(commits);
+        let _running = self.start()?;
+        if commits { self.commit("COMMIT") } else { self.begin_or_end("ROLLBACK") }
     }
 
     /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they
     /// begin or end one themselves. A statement with Sync directly after it needs no transaction, unless it gives rows
     /// of what it changes, or may only read.
     pub fn begin_pipeline(&mut self, statement: &PreparedStatement) -> Result<(), Failure> {
-        let is_able = !self.is_status_unknown() && query::may_share_transaction(&statement.kind, self.engine.source());
+        let is_able = !self.is_status_unknown() && self.may_share_transaction(&statement.kind);
         let is_outside = !self.transaction.is_any();
         let is_needed = statement.may_return_changes || self.is_read_only() || !self.input.is_sync_next();
         if is_able && is_outside && is_needed {
+            let _running = self.start()?;
             self.begin(Modes::default())?;
             (self.transaction.is_pipeline, self.transaction.is_unused) = (true, true);
         }
@@ -153,14 +179,17 @@ impl Session {
         if !self.transaction.is_open() {
             self.forget_portals(true);
         }
-        if self.transaction.take_pipeline()
-            && let Err(failure) = self.commit("COMMIT")
-        {
-            self.undo();
-            if failure.is_fatal() {
-                return Err(failure);
+        if self.transaction.take_pipeline() {
+            let running = self.start()?;
+            let committed = self.commit("COMMIT");
+            drop(running);
+            if let Err(failure) = committed {
+                self.undo();
+                if failure.is_fatal() {
+                    return Err(failure);
+                }
+                self.fail(&failure, None);
             }
-            self.fail(&failure, None);
         }
         if !self.transaction.is_open() {
             self.commit_settings();
@@ -184,10 +213,9 @@ impl Session {
     /// Statements in a Simple Query"): there are several, or one that gives rows of what it changes, and each of them
     /// can run in a transaction.
     pub fn share_transactions(&self, statements: &[Statement<'_>]) -> bool {
-        let source = self.engine.source();
+        let is_own = self.engine.source().is_none();
         let is_able = |Statement { kind, .. }: &Statement<'_>| {
-            query::may_share_transaction(kind, source)
-                || source.is_none() && (controls_transaction(kind) || settings::command(kind).is_some())
+            self.may_share_transaction(kind) || is_own && controls_transaction(kind)
         };
         let is_needed = match statements {
             [Statement { kind, text, .. }] => query::may_return_changes(kind, text, self.engine.dialect()),
@@ -196,13 +224,23 @@ impl Session {
         !self.is_status_unknown() && is_needed && statements.iter().all(is_able)
     }
 
+    /// Whether a statement can run with others in a transaction that the session begins. Those about the session's own
+    /// settings can: the values change back with the transaction, and its modes are among them.
+    fn may_share_transaction(&self, kind: &StatementKind) -> bool {
+        let source = self.engine.source();
+        query::may_share_transaction(kind, source) || source.is_none() && settings::command(kind).is_some()
+    }
+
     /// Begins a transaction for this statement of such a query string and those after it, unless one is open. It ends
     /// with the string, or with the client's COMMIT or ROLLBACK. If BEGIN fails, the statement has its own transaction.
     ///
     /// # Errors
-    /// If BEGIN fails and it is not certain that no transaction is open, or the statement may only read.
+    /// If an unfinished result cannot be set aside, or BEGIN fails and it is not certain that no transaction is open, or
+    /// the statement may only read.
     pub fn begin_implicitly(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         if !self.transaction.is_any() && !controls_transaction(kind) {
+            let _running = self.start()?;
+            self.prepared.set_portals_aside(&self.control)?;
             match self.begin(Modes::default()) {
                 // Without a transaction of its own, the statement could write.
                 Err(failure) if failure.is_fatal() || self.is_read_only() => return Err(failure),
@@ -247,18 +285,25 @@ impl Session {
         done
     }
 
-    /// Runs COMMIT, and sends the notifications of the transaction.
+    /// Runs COMMIT, and sends the notifications of the transaction. If it fails, no transaction is open. The caller has
+    /// started it as work for the client, because it may wait for the commits of other sessions.
     fn commit(&mut self, text: &str) -> Result<(), Failure> {
-        let caller = Arc::clone(&self.caller);
-        caller.notifications.commit(|| self.begin_or_end(text))
+        let committed = self.try_commit(text);
+        if committed.is_ok() {
+            self.prepared.hold_cursors();
+        } else {
+            self.forget_portals(false);
+            self.end_any_transaction()?;
+        }
+        committed
     }
 
-    /// Sends the notifications of a statement that had its own transaction.
-    pub fn send_statement_notifications(&mut self) {
-        if !self.transaction.is_any() {
-            // Nothing is to be committed any more.
-            let _ = self.caller.notifications.commit(|| Ok::<_, Infallible>(()));
-        }
+    fn try_commit(&mut self, text: &str) -> Result<(), Failure> {
+        // This runs the client's queries, for which no other session waits.
+        self.prepared.set_portals_aside(&self.control)?;
+        let Self { caller, control, engine, .. } = self;
+        let commit = Statement::of(text, engine.dialect());
+        caller.notifications.commit(|| control.check(), || Ok(engine.execute(&commit, &[], BATCH).map(drop)?))
     }
 
     /// Undoes what a transaction that is rolled back has changed of the session itself.
@@ -308,7 +353,7 @@ impl Session {
 /// Whether a statement begins, ends or marks a transaction.
 fn controls_transaction(kind: &StatementKind) -> bool {
     use StatementKind::{Begin, Commit, Rollback, Savepoint, Start};
-    matches!(kind, Begin(_) | Start(_) | Commit | Rollback | Savepoint(_))
+    matches!(kind, Begin(_) | Start(_) | Commit { .. } | Rollback { .. } | Savepoint(_))
 }
 
 /// The first pause before a ROLLBACK that failed for lack of memory is tried again. It doubles each time.
@@ -322,7 +367,7 @@ mod tests {
 
     #[test]
     fn misplaced_statements_are_warnings_as_in_postgresql() {
-        use StatementKind::{Commit, Rollback};
+        let (commit, rollback) = (StatementKind::Commit { chains: false }, StatementKind::Rollback { chains: false });
         let begin = StatementKind::Begin(Modes::default());
         assert_eq!(action(TransactionStatus::Idle, &begin), Action::Run);
         assert!(matches!(
@@ -330,11 +375,11 @@ mod tests {
             Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)
         ));
         assert!(matches!(
-            action(TransactionStatus::Idle, &Commit),
+            action(TransactionStatus::Idle, &commit),
             Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)
         ));
-        assert_eq!(action(TransactionStatus::InTransaction, &Commit), Action::Run);
-        assert_eq!(action(TransactionStatus::Failed, &Commit), Action::RollBack);
-        assert_eq!(action(TransactionStatus::Failed, &Rollback), Action::RollBack);
+        assert_eq!(action(TransactionStatus::InTransaction, &commit), Action::Run);
+        assert_eq!(action(TransactionStatus::Failed, &commit), Action::RollBack);
+        assert_eq!(action(TransactionStatus::Failed, &rollback), Action::RollBack);
     }
 }

@@ -33,6 +33,8 @@ pub enum State {
     New,
     Open(Cursor),
     Done,
+    /// An error has ended it. Some of its rows are lost, so it gives no others.
+    Failed,
 }
 
 impl Portal {
@@ -60,7 +62,7 @@ impl Portal {
     pub fn cursor(&mut self) -> Option<&mut Cursor> {
         match &mut self.state {
             State::Open(cursor) => Some(cursor),
-            State::New | State::Done => None,
+            State::New | State::Done | State::Failed => None,
         }
     }
 }

@@ -208,7 +208,7 @@ def test_a_commit_that_cannot_hold_a_cursor_rolls_back(connection: psycopg.Conne
         ("table uncommitted", psycopg.errors.UndefinedTable),
     ):
         with pytest.raises(error):
-            connection.execute(gone)
+            connection.execute(gone.encode())
     assert connection.execute("fetch earlier").fetchall() == [(1,)]
     connection.execute("begin")
     connection.execute("commit")

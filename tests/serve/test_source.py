@@ -284,6 +284,11 @@ def test_what_is_not_passed_is_refused_by_name(in_postgres: Front, in_sqlite: Fr
             pass
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN is not supported in front"):
             client.execute("listen here")
+        client.execute("begin")
+        for chained in ("commit and chain", "rollback and chain"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="AND CHAIN in front of a source"):
+                client.execute(chained.encode())
+        assert client.execute("rollback").statusmessage == "ROLLBACK"
         assert client.execute("notify here, 'x'").statusmessage == "NOTIFY"
         assert client.execute("unlisten *").statusmessage == "UNLISTEN"
         assert client.execute("select 1").fetchall() == [(1,)]

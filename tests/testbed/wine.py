@@ -18,11 +18,13 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
+from typing import IO
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "target/windows"
@@ -114,20 +116,6 @@ class Windows:
         """The variables of a program."""
         return os.environ | prefix() | {"PYTHONPATH": windows_path(*self.packages)} | (dict(more) if more else {})
 
-    def start(self, *arguments: object, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Starts Python with arguments, in the folder of this checkout."""
-        return subprocess.Popen(
-            ["wine", str(self.python), *map(str, arguments)],
-            env=self.environment(env),
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-
     def run(self, *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 600) -> str:
         """Runs Python with arguments. Returns what it wrote; a failure shows it."""
         status, out, err = self.ended(*arguments, env=env, timeout=timeout)
@@ -137,14 +125,44 @@ class Windows:
     def ended(
         self, *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 600
     ) -> tuple[int, str, str]:
-        """Runs Python with arguments. Returns its status and what it wrote."""
-        process = self.start(*arguments, env=env)
+        """Runs Python with arguments, in the folder of this checkout. Returns its status and what it wrote."""
+        process = subprocess.Popen(
+            ["wine", str(self.python), *map(str, arguments)],
+            env=self.environment(env),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream is not None]
         try:
-            out, err = process.communicate(timeout=timeout)
+            status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-        return process.returncode, out.replace("\r\n", "\n"), err.replace("\r\n", "\n")
+        out, err = (reader.written() for reader in readers)
+        return status, out, err
+
+
+class _Reader:
+    """Reads what a program writes, until it has ended. Wine's own processes live longer, and have the same pipe."""
+
+    #: Seconds after the program's end, for what is in the pipe.
+    LAST = 5
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._parts: list[bytes] = []
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while part := os.read(self._stream.fileno(), 1 << 16):
+            self._parts.append(part)
+
+    def written(self) -> str:
+        self._thread.join(self.LAST)
+        return b"".join(self._parts).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def windows_path(*paths: PurePath) -> str:

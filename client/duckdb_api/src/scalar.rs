@@ -65,6 +65,12 @@ impl ScalarFunction<'_> {
     }
 }
 
+/// The beginning of calls that keep nothing for a thread.
+///
+/// # Safety
+/// None: the handles are not used.
+pub unsafe extern "C" fn no_state(_: Handle, _: Handle, _: *mut Handle) {}
+
 /// The rows of an execution.
 ///
 /// # Safety

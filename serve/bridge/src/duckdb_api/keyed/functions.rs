@@ -105,7 +105,7 @@ pub(super) unsafe fn register(
             user_data: Some(owned(Call { element, action, form: ElementForm::Text })),
             resolve: None,
             bind,
-            begin,
+            begin: scalar::no_state,
             execute,
         };
         // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what
@@ -153,9 +153,6 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
         });
     }
 }
-
-/// A thread needs nothing.
-unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
 
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
     // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind`. The vectors have the

@@ -24,7 +24,8 @@ struct Call {
 pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     // A plan may run again, when the session has something else.
     let (name, stability) = ("colonnade_listing", VOLATILE);
-    let function = ScalarFunction { name, stability, user_data: None, resolve: None, bind, begin, execute };
+    let function =
+        ScalarFunction { name, stability, user_data: None, resolve: None, bind, begin: scalar::no_state, execute };
     // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what they
     // have given DuckDB.
     unsafe {
@@ -52,9 +53,6 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
         });
     }
 }
-
-/// A thread needs nothing.
-unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
 
 /// Gives each row of a chunk the list.
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {

@@ -36,7 +36,15 @@ struct Call {
 pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     // Each call has an effect, so none is computed beforehand or once for several rows.
     let stability = VOLATILE;
-    let function = ScalarFunction { name: NAME, stability, user_data: None, resolve: None, bind, begin, execute };
+    let function = ScalarFunction {
+        name: NAME,
+        stability,
+        user_data: None,
+        resolve: None,
+        bind,
+        begin: scalar::no_state,
+        execute,
+    };
     // SAFETY: the caller promises the input; the type lives until the signature has it; the callbacks take what they
     // have given DuckDB.
     unsafe {
@@ -83,9 +91,6 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
         });
     }
 }
-
-/// A thread needs nothing.
-unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
 
 /// Answers for the rows of a chunk, in their order.
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {

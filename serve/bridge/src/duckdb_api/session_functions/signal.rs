@@ -25,7 +25,8 @@ struct Call {
 /// `input` is that of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     let (name, stability) = ("colonnade_signal", VOLATILE);
-    let function = ScalarFunction { name, stability, user_data: None, resolve: None, bind, begin, execute };
+    let function =
+        ScalarFunction { name, stability, user_data: None, resolve: None, bind, begin: scalar::no_state, execute };
     // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what they
     // have given DuckDB.
     unsafe {
@@ -66,9 +67,6 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
         });
     }
 }
-
-/// A thread needs nothing.
-unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
 
 /// Answers for the rows of a chunk, in their order.
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {

@@ -18,8 +18,10 @@ VERSION = re.search(r'(?m)^version = "(.+)"$', (ROOT / "Cargo.toml").read_text()
 PACKAGE = DIST / f"colonnade-{VERSION}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 SERVER = DIST / f"colonnade_serve-{VERSION}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 DRIVER = DIST / f"adbc_driver_colonnade-{VERSION}-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+#: Whether `make dist` has run.
+IS_BUILT = (DIST / "SHA256SUMS").exists()
 #: With those for aarch64, if `make dist-aarch64` has built them.
-WHEELS = (PACKAGE, SERVER, DRIVER, *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
+WHEELS = (*((PACKAGE, SERVER, DRIVER) if IS_BUILT else ()), *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
 #: Those for other systems, if they were built.
 OTHER_WHEELS = tuple(sorted(wheel for name in ("musl", "macos") for wheel in DIST.glob(f"{name}-*/*-{VERSION}-*.whl")))
 SDIST = DIST / f"colonnade-{VERSION}.tar.gz"

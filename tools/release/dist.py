@@ -55,8 +55,11 @@ def main() -> int:
     is_own = platform.name == "x86_64"
     # `pip install dist/colonnade-*.whl` must find one wheel.
     out = OUT if is_own else OUT / platform.name
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
+    # The folders in `dist/` are other platforms'.
+    for path in out.iterdir():
+        if path.is_file():
+            path.unlink()
     wheels(platform, environment, moment, out)
     if is_own:
         for folder in platform.packages:

@@ -23,24 +23,24 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard tools/release/*.p
 	@$(call need,objcopy,binutils)
 	$(DIST)/bin/python -m tools.release.dist
 
-dist-aarch64: dist/SHA256SUMS ## Build the wheels for Linux on ARM into dist/aarch64/, compiled here by zig
+dist-aarch64: | $(DIST)/.dist ## Build the wheels for Linux on ARM into dist/aarch64/, compiled here by zig
 	@$(call need,aarch64-linux-gnu-objcopy,binutils-aarch64-linux-gnu)
 	$(call targets,aarch64-unknown-linux-gnu)
 	$(DIST)/bin/python -m tools.release.dist --platform aarch64
 
-dist-musl: dist/SHA256SUMS ## Build the wheels for Linux with musl into dist/musl-x86_64/ and dist/musl-aarch64/
+dist-musl: | $(DIST)/.dist ## Build the wheels for Linux with musl into dist/musl-x86_64/ and dist/musl-aarch64/
 	@$(call need,objcopy,binutils)
 	@$(call need,aarch64-linux-gnu-objcopy,binutils-aarch64-linux-gnu)
 	$(call targets,x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
 	$(DIST)/bin/python -m tools.release.dist --platform musl-x86_64
 	$(DIST)/bin/python -m tools.release.dist --platform musl-aarch64
 
-dist-macos: dist/SHA256SUMS ## Build the wheels for macOS into dist/macos-x86_64/ and dist/macos-aarch64/, and inspect them
+dist-macos: | $(DIST)/.dist ## Build the wheels for macOS into dist/macos-x86_64/ and dist/macos-aarch64/, and inspect them
 	$(call targets,x86_64-apple-darwin aarch64-apple-darwin)
 	$(DIST)/bin/python -m tools.release.dist --platform macos-x86_64
 	$(DIST)/bin/python -m tools.release.dist --platform macos-aarch64
 
-dist-windows: dist/SHA256SUMS ## Build the wheels for Windows on x86-64 into dist/windows/, linked here by mingw
+dist-windows: | $(DIST)/.dist ## Build the wheels for Windows on x86-64 into dist/windows/, linked here by mingw
 	@$(call need,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
 	$(call targets,x86_64-pc-windows-gnu)
 	$(DIST)/bin/python -m tools.release.dist --platform windows

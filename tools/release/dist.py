@@ -126,7 +126,7 @@ def driver(platform: Platform, work: Path, environment: dict[str, str]) -> Path:
 def driver_library(platform: Platform, environment: dict[str, str]) -> Path:
     """Compiles the ADBC driver. Returns its library."""
     # maturin and cargo-zigbuild name the linker differently, for which cargo would compile each other's crates again.
-    folder = ROOT / "target/driver"
+    folder = ROOT / ("target/driver" if "zigbuild" in platform.cargo else "target")
     command = [*platform.cargo, "--release", "--locked", "-p", CRATES["adbc_driver_colonnade"]]
     command += ["--target", platform.cargo_target, "--target-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)

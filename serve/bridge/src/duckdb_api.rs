@@ -22,9 +22,9 @@ mod deferral;
 mod deferred_calls;
 mod entry;
 mod gathered;
-mod keyed;
 mod local;
 mod map;
+mod postgres_types;
 mod registry;
 mod results;
 mod session;
@@ -75,7 +75,7 @@ fn register_session_functions(py: Python<'_>) -> PyResult<()> {
 
 #[pyfunction]
 fn register_types(py: Python<'_>) -> PyResult<()> {
-    let register = keyed::register(&library(py)?);
+    let register = postgres_types::register(&library(py)?);
     register.map_err(|reason| PyNotImplementedError::new_err(format!("types of PostgreSQL: {reason}")))
 }
 

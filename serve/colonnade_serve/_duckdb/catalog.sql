@@ -74,10 +74,11 @@ UNION ALL SELECT oid, typarray, other, 11
           FROM types JOIN (VALUES ('int4', 'int'), ('numeric', 'dec'), ('bpchar', 'char'), ('float8', 'float')) AS others(name, other)
           ON typname = others.name;
 
--- DuckDB's columns with the numbers of their types; text if PostgreSQL has no such type.
+-- DuckDB's columns with the numbers of their types; text if PostgreSQL has no such type. One decimal is `numeric` without digits.
 CREATE VIEW numbered_columns AS
-SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, array_number(e.oid), 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
-       CASE WHEN data_type LIKE 'DECIMAL(%)' THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
+SELECT c.*, data_type <> 'DECIMAL(37,10)' AS has_digits,
+       CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, array_number(e.oid), 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
+       CASE WHEN data_type LIKE 'DECIMAL(%)' AND has_digits THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
 FROM duckdb_columns() c
 LEFT JOIN by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
 LEFT JOIN (SELECT duckdb, min(oid) AS oid FROM enums GROUP BY duckdb) e ON e.duckdb = regexp_replace(c.data_type, '(\[[0-9]*\])+$', '')

@@ -50,6 +50,7 @@ mod tables;
 mod translated;
 mod truncate;
 pub mod types;
+mod unconstrained;
 mod violations;
 
 pub use aggregates::{AggregateCandidate, AggregateDispatch};

@@ -4,13 +4,13 @@ use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 use colonnade_sql::{Dialect, Reading};
 
-use crate::{ServedDatabase, catalog, divisions, errors, literal, rows, spellings};
+use crate::{ServedDatabase, catalog, divisions, errors, literal, rows, spellings, unconstrained};
 
 /// Changes a part of PostgreSQL's SQL into DuckDB's.
 type Pass = fn(&Reading<'_>, &ServedDatabase) -> Edits;
 
 /// The passes, in order: each one reads what those before it have written.
-const PASSES: [Pass; 8] = [
+const PASSES: [Pass; 9] = [
     |statement, _| catalog::arrows(statement),
     |statement, _| catalog::jsonb_operators(statement),
     |statement, served| catalog::edits(statement, &served.catalog),
@@ -18,6 +18,7 @@ const PASSES: [Pass; 8] = [
     |statement, _| spellings::edits(statement),
     |statement, _| divisions::edits(statement),
     |statement, _| literal::edits(statement),
+    |statement, _| unconstrained::edits(statement),
     |statement, served| served.edits(statement),
 ];
 
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     /// Pieces of statements that the passes change, and others.
-    const PIECES: [&str; 50] = [
+    const PIECES: [&str; 52] = [
         "select",
         "from",
         "where",
@@ -143,6 +144,8 @@ mod tests {
         "create index i on t using btree (a x_ops)",
         "1/0",
         "/ 0.0",
+        "x::numeric",
+        "create table t (a numeric",
     ];
 
     /// Each pass on its own, which reads the text for itself.

@@ -4,6 +4,7 @@
 use colonnade_server::value::keyed::KeyedType;
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{self, Type, TypeKind};
+use colonnade_server::value::unconstrained;
 
 /// The type with this name. The names are those of DuckDB's `typeof` (DuckDB manual, "Data Types").
 pub fn named(name: &str) -> Type {
@@ -83,6 +84,7 @@ fn kind(name: &str) -> TypeKind {
         "FLOAT" => TypeKind::Float4,
         "DOUBLE" => TypeKind::Float8,
         "UBIGINT" | "HUGEINT" | "UHUGEINT" | "BIGNUM" => TypeKind::Numeric(-1),
+        DECIMAL if name == unconstrained::NAME => TypeKind::Numeric(-1),
         DECIMAL => {
             let pair = arguments.and_then(|arguments| arguments.split_once(','));
             let pair = pair.and_then(|(precision, scale)| Some((precision.parse().ok()?, scale.trim().parse().ok()?)));
@@ -130,6 +132,7 @@ mod tests {
             ("MAP(VARCHAR, INTEGER)", 2287, -1),
             ("STRUCT(a INTEGER)[]", 2287, -1),
             ("TIMESTAMP WITH TIME ZONE", oid::TIMESTAMPTZ, -1),
+            ("DECIMAL(37,10)", oid::NUMERIC, -1),
             ("int4range", 3904, -1),
             ("inet[]", 1041, -1),
             ("\"NULL\"", oid::TEXT, -1),

@@ -25,6 +25,7 @@ mod numeric;
 pub mod oid;
 mod text;
 pub mod types;
+pub mod unconstrained;
 pub(crate) mod written_time;
 mod zone;
 
@@ -162,6 +163,8 @@ pub(crate) enum LogicalType {
     Vector(u32),
     /// The keys of a type that the engine lacks.
     Keyed(KeyedType),
+    /// A decimal that is `numeric` without digits.
+    Unconstrained,
     /// No logical type: the storage type counts.
     Storage,
     /// A type whose storage has no useful text.
@@ -182,6 +185,10 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
         (Some("arrow.json"), _) if is_text => return LogicalType::Json,
         (Some("arrow.parquet.variant"), _) => return LogicalType::Opaque,
         _ => {}
+    }
+    let is_unconstrained = || field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == unconstrained::NAME);
+    if matches!(field.data_type(), DataType::Decimal128(..)) && is_unconstrained() {
+        return LogicalType::Unconstrained;
     }
     let is_bytes = matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
     match field.metadata().get(DATABASE_TYPE).map(|name| name.as_str()) {

@@ -2,11 +2,10 @@
 
 use arrow_schema::TimeUnit;
 
-use super::ValueError;
 use super::column::{ColumnWriter, Values};
 use super::datetime::{is_infinite_date, is_infinite_timestamp, per_second};
-use super::nested;
 use super::numeric::{numeric, numeric_from_digits, numeric_from_text};
+use super::{ValueError, nested, unconstrained};
 use crate::value::oid;
 
 /// The days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
@@ -34,7 +33,8 @@ impl ColumnWriter<'_> {
             | Values::Decimal32(..)
             | Values::Decimal64(..)
             | Values::Decimal128(..)
-            | Values::Decimal256(..) => oid::NUMERIC,
+            | Values::Decimal256(..)
+            | Values::Unconstrained(_) => oid::NUMERIC,
             Values::Text(_) | Values::Null => oid::TEXT,
             Values::Bytes(_) => oid::BYTEA,
             Values::Bits(_) => oid::VARBIT,
@@ -106,6 +106,10 @@ impl ColumnWriter<'_> {
             Values::Decimal32(values, scale) => numeric(values[row].into(), *scale, out)?,
             Values::Decimal64(values, scale) => numeric(values[row].into(), *scale, out)?,
             Values::Decimal128(values, scale) => numeric(values[row], *scale, out)?,
+            Values::Unconstrained(values) => {
+                let (value, scale) = unconstrained::without_zeros(values[row], unconstrained::SCALE);
+                numeric(value, scale as i8, out)?;
+            }
             Values::Decimal256(values, scale) => {
                 numeric_from_digits(values[row].to_string().as_bytes(), *scale, out)?;
             }

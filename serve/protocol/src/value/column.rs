@@ -49,6 +49,7 @@ pub(super) enum Values<'a> {
     Decimal64(&'a [i64], i8),
     Decimal128(&'a [i128], i8),
     Decimal256(&'a [i256], i8),
+    Unconstrained(&'a [i128]),
     Text(Text<'a>),
     Bytes(Bytes<'a>),
     Bits(Text<'a>),
@@ -177,6 +178,9 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         LogicalType::Name => return text(array).map(Values::Name),
         LogicalType::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
         LogicalType::Keyed(type_) => return bytes(array).map(|keys| Values::Keyed(keys, type_)),
+        LogicalType::Unconstrained => {
+            return Some(Values::Unconstrained(array.as_primitive::<Decimal128Type>().values()));
+        }
         LogicalType::Opaque => return None,
         LogicalType::Json => return text(array).map(Values::Json),
         LogicalType::Storage => {}

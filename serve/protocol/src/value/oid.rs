@@ -3,7 +3,7 @@
 use arrow_schema::{DataType, Field};
 
 use crate::value::keyed::KeyedType;
-use crate::value::{DATABASE_TYPE, LogicalType, logical_type, user_type};
+use crate::value::{DATABASE_TYPE, LogicalType, logical_type, unconstrained, user_type};
 
 /// A column's type in RowDescription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,13 +130,14 @@ pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
 pub fn of(field: &Field) -> TypeInfo {
     let oid = oid(field);
     // A 128-bit integer (DuckDB's HUGEINT) has up to 39 digits, more than the precision of decimal128.
-    let is_hugeint = field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == "HUGEINT");
+    let has_no_digits =
+        field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == "HUGEINT" || name == unconstrained::NAME);
     let modifier = match field.data_type() {
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale)
-            if *scale >= 0 && !is_hugeint =>
+            if *scale >= 0 && !has_no_digits =>
         {
             numeric_modifier(i32::from(*precision), i32::from(*scale))
         }
@@ -153,7 +154,7 @@ fn oid(field: &Field) -> u32 {
         LogicalType::Bool8 => return BOOL,
         LogicalType::Uuid => return UUID,
         LogicalType::Json => return JSON,
-        LogicalType::Integer | LogicalType::Numeric => return NUMERIC,
+        LogicalType::Integer | LogicalType::Numeric | LogicalType::Unconstrained => return NUMERIC,
         LogicalType::TimeTz => return TIMETZ,
         LogicalType::Bits => return VARBIT,
         LogicalType::Name => return NAME,

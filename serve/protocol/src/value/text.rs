@@ -5,7 +5,7 @@ use arrow_schema::TimeUnit;
 use super::column::{ColumnWriter, Values};
 use super::datetime::{date, time, timestamp};
 use super::number::{decimal, float32, float64, integer};
-use super::{IntervalStyle, TextStyle, ValueError, nested};
+use super::{IntervalStyle, TextStyle, ValueError, nested, unconstrained};
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -54,6 +54,7 @@ impl ColumnWriter<'_> {
             Values::Decimal32(values, scale) => scaled(i128::from(values[row]), *scale, out),
             Values::Decimal64(values, scale) => scaled(i128::from(values[row]), *scale, out),
             Values::Decimal128(values, scale) => scaled(values[row], *scale, out),
+            Values::Unconstrained(values) => unconstrained::write_text(values[row], out),
             Values::Decimal256(values, scale) => {
                 let digits = values[row].to_string();
                 let (negative, digits) = digits.strip_prefix('-').map_or((false, &*digits), |digits| (true, digits));
@@ -107,7 +108,7 @@ impl ColumnWriter<'_> {
     }
 }
 
-fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
+pub(super) fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
     // Most values fit into 64 bits, which are faster to format.
     let mut buffer = itoa::Buffer::new();
     let digits = match u64::try_from(value.unsigned_abs()) {

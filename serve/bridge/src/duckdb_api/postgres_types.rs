@@ -1,8 +1,10 @@
-//! PostgreSQL's types that DuckDB lacks (`colonnade_server::value::keyed`): each is a BLOB under the type's name, with
-//! casts (`keyed/casts.rs`) and functions (`keyed/functions.rs`).
+//! PostgreSQL's types that DuckDB lacks. Each of `colonnade_server::value::keyed` is a BLOB under the type's name, with
+//! casts (`casts.rs`) and functions (`functions.rs`); `numeric` without digits is one of
+//! DuckDB's decimals, with casts of its own (`unconstrained.rs`).
 
 mod casts;
 mod functions;
+mod unconstrained;
 
 use std::ffi::c_void;
 use std::ptr;
@@ -32,24 +34,19 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
     // SAFETY: DuckDB passes the input of an entry, whose error lives.
     unsafe {
         let input = &*input;
-        report(input.error, |api| KeyedType::all().try_for_each(|type_| register_type(api, input, type_)));
+        report(input.error, |api| {
+            KeyedType::all().try_for_each(|type_| register_keyed(api, input, type_))?;
+            unconstrained::register(api, input)
+        });
     }
 }
 
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_type(api: &'static Api, input: &ExtensionInput, type_: KeyedType) -> Result<(), CallbackError> {
-    let name = raw(type_.name());
-    let mut factory = ptr::null_mut();
-    // SAFETY: the caller promises the input; all handles live until the end of this function.
+unsafe fn register_keyed(api: &'static Api, input: &ExtensionInput, type_: KeyedType) -> Result<(), CallbackError> {
+    // SAFETY: the caller promises the input.
     unsafe {
-        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
-        let blob = OwnedType::parse(api, input.context, "BLOB")?;
-        let mut custom = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_custom_type_destroy };
-        checked(api, |error| (api.v2_custom_type_create)(factory, &raw mut custom.handle, error))?;
-        checked(api, |error| (api.v2_custom_type_set_name)(custom.handle, &raw const name, error))?;
-        checked(api, |error| (api.v2_custom_type_set_base_type)(custom.handle, blob.handle, error))?;
-        checked(api, |error| (api.v2_extension_register_custom_type)(input.extension, custom.handle, error))?;
+        let factory = register_type(api, input, type_.name(), "BLOB")?;
         casts::register(api, input, factory, type_)?;
         match type_ {
             KeyedType::Range(element) => functions::register(api, input, element),
@@ -58,24 +55,64 @@ unsafe fn register_type(api: &'static Api, input: &ExtensionInput, type_: KeyedT
     }
 }
 
-/// DuckDB's type.
+/// Gives DuckDB's type `stored` a second name. Returns the context's factory.
+///
+/// # Safety
+/// `input` is that of an entry that runs.
+unsafe fn register_type(
+    api: &'static Api,
+    input: &ExtensionInput,
+    name: &str,
+    stored: &str,
+) -> Result<Handle, CallbackError> {
+    let name = raw(name);
+    let mut factory = ptr::null_mut();
+    // SAFETY: the caller promises the input; all handles live until the end of this function.
+    unsafe {
+        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
+        let stored = OwnedType::parse(api, input.context, stored)?;
+        let mut custom = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_custom_type_destroy };
+        checked(api, |error| (api.v2_custom_type_create)(factory, &raw mut custom.handle, error))?;
+        checked(api, |error| (api.v2_custom_type_set_name)(custom.handle, &raw const name, error))?;
+        checked(api, |error| (api.v2_custom_type_set_base_type)(custom.handle, stored.handle, error))?;
+        checked(api, |error| (api.v2_extension_register_custom_type)(input.extension, custom.handle, error))?;
+    }
+    Ok(factory)
+}
+
+/// DuckDB's type with a second name.
 ///
 /// # Safety
 /// `input` is that of an entry that runs, and the factory is its own.
+unsafe fn named_type(
+    api: &'static Api,
+    input: &ExtensionInput,
+    factory: Handle,
+    name: &str,
+    stored: &str,
+) -> Result<OwnedType, CallbackError> {
+    let name = raw(name);
+    // SAFETY: the caller promises the handles; the name lives.
+    unsafe {
+        let stored = OwnedType::parse(api, input.context, stored)?;
+        OwnedType::new(api, |out, error| {
+            (api.v2_factory_create_type_with_alias)(factory, stored.handle, &raw const name, out, error)
+        })
+    }
+}
+
+/// DuckDB's type.
+///
+/// # Safety
+/// As for [`named_type`].
 unsafe fn keyed_type(
     api: &'static Api,
     input: &ExtensionInput,
     factory: Handle,
     type_: KeyedType,
 ) -> Result<OwnedType, CallbackError> {
-    let name = raw(type_.name());
-    // SAFETY: the caller promises the handles; the name lives.
-    unsafe {
-        let blob = OwnedType::parse(api, input.context, "BLOB")?;
-        OwnedType::new(api, |out, error| {
-            (api.v2_factory_create_type_with_alias)(factory, blob.handle, &raw const name, out, error)
-        })
-    }
+    // SAFETY: the caller promises the handles.
+    unsafe { named_type(api, input, factory, type_.name(), "BLOB") }
 }
 
 /// An error in the class of DuckDB's own errors of casts.

@@ -12,7 +12,7 @@ use colonnade_server::value::keyed::KeyedType;
 use super::{conversion, keyed_type};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
 use crate::duckdb_api::results::{set_nulls, write_texts};
-use crate::duckdb_api::symbols::{Api, Handle};
+use crate::duckdb_api::symbols::{Api, Handle, Opaque, ScalarCallback};
 use crate::duckdb_api::vectors::VectorValues;
 
 /// A type of a cast.
@@ -34,7 +34,7 @@ struct Cast {
 const STORED: [&str; 3] = ["BIT", "UUID", "GEOMETRY"];
 /// The cost of a cast that DuckDB makes by itself.
 const IMPLICIT: i64 = 1;
-const EXPLICIT: i64 = -1;
+pub(super) const EXPLICIT: i64 = -1;
 
 /// Registers the casts from and to a type.
 ///
@@ -69,20 +69,62 @@ unsafe fn register_cast(
     cast: Cast,
     cost: i64,
 ) -> Result<(), CallbackError> {
-    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_cast_function_destroy };
-    // SAFETY: the caller promises the handles; the types live until DuckDB has copied them; the callback takes what
-    // DuckDB keeps.
+    // SAFETY: the caller promises the handles; `execute` takes what DuckDB keeps.
     unsafe {
-        let (source, target) = (cast.source.type_(api, input, factory)?, cast.target.type_(api, input, factory)?);
-        let mut data = owned(cast);
+        let types = (cast.source.type_(api, input, factory)?, cast.target.type_(api, input, factory)?);
+        add_cast(api, input, factory, [&types.0, &types.1], cost, Some(owned(cast)), execute)
+    }
+}
+
+/// Registers one cast. `types` are the source and the target.
+///
+/// # Safety
+/// As for [`register`]. `execute` expects these types and data.
+pub(super) unsafe fn add_cast(
+    api: &'static Api,
+    input: &ExtensionInput,
+    factory: Handle,
+    types: [&OwnedType; 2],
+    cost: i64,
+    data: Option<Opaque>,
+    execute: ScalarCallback,
+) -> Result<(), CallbackError> {
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_cast_function_destroy };
+    // SAFETY: the caller promises the handles; the types live until DuckDB has copied them.
+    unsafe {
         checked(api, |error| (api.v2_cast_function_create)(factory, &raw mut function.handle, error))?;
         let handle = function.handle;
-        checked(api, |error| (api.v2_cast_function_set_source_type)(handle, source.handle, error))?;
-        checked(api, |error| (api.v2_cast_function_set_target_type)(handle, target.handle, error))?;
+        checked(api, |error| (api.v2_cast_function_set_source_type)(handle, types[0].handle, error))?;
+        checked(api, |error| (api.v2_cast_function_set_target_type)(handle, types[1].handle, error))?;
         checked(api, |error| (api.v2_cast_function_set_implicit_cast_cost)(handle, cost, error))?;
-        checked(api, |error| (api.v2_cast_function_set_user_data)(handle, &raw mut data, error))?;
+        if let Some(mut data) = data {
+            checked(api, |error| (api.v2_cast_function_set_user_data)(handle, &raw mut data, error))?;
+        }
         checked(api, |error| (api.v2_cast_function_set_exec_callback)(handle, execute, error))?;
         checked(api, |error| (api.v2_extension_register_cast_function)(input.extension, handle, error))
+    }
+}
+
+/// A chunk that is cast.
+pub(super) struct CastChunk {
+    pub rows: usize,
+    pub values: VectorValues,
+    /// The vector that is written.
+    pub output: Handle,
+}
+
+impl CastChunk {
+    /// # Safety
+    /// `info` is that of an execution.
+    pub unsafe fn new(api: &'static Api, info: Handle) -> Result<Self, CallbackError> {
+        let (mut rows, mut input, mut output) = (0, ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the caller promises it.
+        unsafe {
+            checked(api, |error| (api.v2_cast_function_exec_get_row_count)(info, &raw mut rows, error))?;
+            checked(api, |error| (api.v2_cast_function_exec_get_input)(info, &raw mut input, error))?;
+            checked(api, |error| (api.v2_cast_function_exec_get_output)(info, &raw mut output, error))?;
+            Ok(Self { rows: rows as usize, values: VectorValues::new(api, input)?, output })
+        }
     }
 }
 
@@ -93,12 +135,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
     unsafe {
         report(error, |api| {
             let cast: &Cast = object(api, |out, error| (api.v2_cast_function_exec_get_user_data)(info, out, error))?;
-            let (mut rows, mut input, mut output) = (0, ptr::null_mut(), ptr::null_mut());
-            checked(api, |error| (api.v2_cast_function_exec_get_row_count)(info, &raw mut rows, error))?;
-            checked(api, |error| (api.v2_cast_function_exec_get_input)(info, &raw mut input, error))?;
-            checked(api, |error| (api.v2_cast_function_exec_get_output)(info, &raw mut output, error))?;
-            let values = VectorValues::new(api, input)?;
-            let rows = rows as usize;
+            let CastChunk { rows, values, output } = CastChunk::new(api, info)?;
             if cast.is_refused() {
                 set_nulls(api, output, 0, 0..rows)?;
                 let has_value = (0..rows).any(|row| values.is_valid(values.entry(row)));

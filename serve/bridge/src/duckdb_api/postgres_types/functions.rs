@@ -7,12 +7,11 @@ use colonnade_duckdb_api::extension::{ANY, CONSISTENT, ExtensionInput, POSITIONA
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::value::keyed::{Element, KeyedType, KnownRange, RangeComparison, RangeOperation, RangeTest};
 
-use super::{conversion, keyed_type};
-use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned};
+use super::{conversion, each, keyed_type};
+use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, report};
 use crate::duckdb_api::results::{set_nulls, write_texts};
 use crate::duckdb_api::symbols::{Api, Handle};
 use crate::duckdb_api::vectors::VectorValues;
-use crate::duckdb_api::{handles::report, keyed};
 
 /// What a function does.
 #[derive(Clone, Copy)]
@@ -165,8 +164,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
             let first = scalar::argument(api, info, 0)?;
             match call.action {
                 Action::Bound { is_upper } => {
-                    let values =
-                        keyed::each(rows, &[&first], |entries| Ok(call.range(&first, entries[0])?.bound(is_upper)))?;
+                    let values = each(rows, &[&first], |entries| Ok(call.range(&first, entries[0])?.bound(is_upper)))?;
                     match call.element {
                         Element::Int4 | Element::Date => {
                             let narrow: Vec<_> =
@@ -177,13 +175,12 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                     }
                 }
                 Action::Test(test) => {
-                    let values =
-                        keyed::each(rows, &[&first], |entries| Ok(Some(call.range(&first, entries[0])?.test(test))))?;
+                    let values = each(rows, &[&first], |entries| Ok(Some(call.range(&first, entries[0])?.test(test))))?;
                     write(api, result, &values)
                 }
                 Action::Compare(comparison) => {
                     let second = scalar::argument(api, info, 1)?;
-                    let values = keyed::each(rows, &[&first, &second], |entries| {
+                    let values = each(rows, &[&first, &second], |entries| {
                         let (a, b) = (call.range(&first, entries[0])?, call.range(&second, entries[1])?);
                         Ok(Some(a.compare(comparison, &b)))
                     })?;
@@ -192,7 +189,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 Action::ContainsAny { is_range_first } => {
                     let second = scalar::argument(api, info, 1)?;
                     let (ranges, values) = if is_range_first { (&first, &second) } else { (&second, &first) };
-                    let found = keyed::each(rows, &[ranges, values], |entries| {
+                    let found = each(rows, &[ranges, values], |entries| {
                         let (range, entry) = (call.range(ranges, entries[0])?, entries[1]);
                         let number = match call.form {
                             ElementForm::I8 => values.value::<i8>(entry).into(),
@@ -213,7 +210,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 }
                 Action::Operate(operation) => {
                     let second = scalar::argument(api, info, 1)?;
-                    let keys = keyed::each(rows, &[&first, &second], |entries| {
+                    let keys = each(rows, &[&first, &second], |entries| {
                         let (a, b) = (call.range(&first, entries[0])?, call.range(&second, entries[1])?);
                         a.operate(operation, &b).map(Some).map_err(|error| conversion(&error))
                     })?;

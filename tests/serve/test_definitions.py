@@ -159,3 +159,15 @@ def test_a_temporary_table_hides_another_one(connection: psycopg.Connection) -> 
     assert indexes(connection) == [("hidden_b", "(b)")]
     names = [column.name for column in connection.execute("select * from hidden").description or ()]
     assert names == ["a", "b"]
+
+
+def test_an_index_without_a_name_gets_postgresqls(connection: psycopg.Connection) -> None:
+    connection.execute("create table t (a int, b text)")
+    for _ in range(2):
+        assert connection.execute("create index on t (a, lower(b))").statusmessage == "CREATE INDEX"
+    connection.execute("create unique index concurrently on own.t using btree (b text_pattern_ops)")
+    connection.execute("create index concurrently named on t (b); drop index concurrently named")
+    assert [name for name, _ in indexes(connection)] == ["t_a_lower_idx", "t_a_lower_idx1", "t_b_idx"]
+    connection.execute("insert into t values (1, 'x')")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        connection.execute("insert into t values (2, 'x')")

@@ -1,5 +1,5 @@
-//! ALTER TABLE with several commands and DROP of several objects, which are one statement each in DuckDB, and those that
-//! mean more or less there than in PostgreSQL:
+//! ALTER TABLE with several commands and DROP of several objects, which are one statement each in DuckDB, CREATE INDEX
+//! without a name, and those that mean more or less there than in PostgreSQL:
 //!
 //! - DROP of a type, a sequence or a macro with CASCADE drops the tables that use it, with their rows. So CASCADE is left
 //!   out, and DuckDB refuses to drop what tables use;
@@ -7,6 +7,7 @@
 //! - other commands for a table with an index run without it, and make it again (`indexes`).
 
 mod indexes;
+mod names;
 
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
@@ -21,6 +22,9 @@ pub(crate) enum Definition<'a> {
     DropTables { before: &'a str, tables: Vec<&'a str>, after: &'a str },
     /// DROP of something else. `before` has IF EXISTS.
     Drop { before: &'a str, names: Vec<&'a str>, after: &'a str },
+    /// CREATE INDEX without a name. `columns` are what PostgreSQL names it after, and `rest` begins with USING or a
+    /// parenthesis.
+    Index { is_unique: bool, table: &'a str, columns: Vec<String>, rest: &'a str },
     /// ALTER TABLE. `before` is what stands before the table's name, without ONLY.
     Alter { before: &'a str, table: &'a str, commands: Vec<Command<'a>> },
 }
@@ -48,14 +52,19 @@ enum CommandKind<'a> {
 
 /// Reads such a statement. `None` for those that DuckDB runs as they are.
 pub(crate) fn read(statement: &str) -> Option<Definition<'_>> {
-    let is_any = code(statement, Dialect::DuckDb).next().is_some_and(|first| first.is_one_of(&["drop", "alter"]));
+    let is_any =
+        code(statement, Dialect::DuckDb).next().is_some_and(|first| first.is_one_of(&["drop", "alter", "create"]));
     if !is_any {
         return None;
     }
     let mut tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     tokens.pop_if(|last| last.is_symbol(b';'));
     let parts = Parts { statement, tokens: &tokens };
-    if tokens[0].is_word("drop") { parts.dropped() } else { parts.altered() }
+    match &*tokens[0].folded() {
+        "drop" => parts.dropped(),
+        "create" => parts.unnamed_index(),
+        _ => parts.altered(),
+    }
 }
 
 /// What DROP drops, of which only tables keep CASCADE.
@@ -122,6 +131,20 @@ impl<'s> Parts<'s, '_> {
             "table" => Definition::DropTables { before, tables: names, after },
             _ => Definition::Drop { before, names, after },
         })
+    }
+
+    fn unnamed_index(&self) -> Option<Definition<'s>> {
+        let is_unique = self.is(1, "unique");
+        let index = 1 + usize::from(is_unique);
+        let on = index + 1 + usize::from(self.is(index + 1, "concurrently"));
+        if !self.is(index, "index") || !self.is(on, "on") {
+            return None;
+        }
+        let start = on + 1 + usize::from(self.is(on + 1, "only"));
+        let end = self.after_name(start)?;
+        let columns = names::of_columns(self.tokens.get(end..)?)?;
+        let rest = self.text(end..self.tokens.len());
+        Some(Definition::Index { is_unique, table: self.text(start..end), columns, rest })
     }
 
     fn altered(&self) -> Option<Definition<'s>> {
@@ -229,6 +252,11 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                     self.run_own(&format!("{before} {table} {after}"))?;
                 }
                 Ok(())
+            }
+            Definition::Index { is_unique, table, columns, rest } => {
+                let name = self.index_name(table, &columns)?;
+                let unique = if is_unique { "UNIQUE " } else { "" };
+                self.run_own(&format!("CREATE {unique}INDEX {name} ON {table} {rest}")).map(drop)
             }
             Definition::Alter { before, table, commands } => {
                 // DuckDB finds it first, and the catalog may find another one with the name.

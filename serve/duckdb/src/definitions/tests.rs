@@ -27,6 +27,32 @@ fn drops_are_read() {
 }
 
 #[test]
+fn indexes_without_a_name_are_read() {
+    let index = |is_unique, table, columns: &[&str], rest| {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Some(Definition::Index { is_unique, table, columns, rest })
+    };
+    for (statement, expected) in [
+        ("create index on t (a)", index(false, "t", &["a"], "(a)")),
+        (
+            "CREATE UNIQUE INDEX CONCURRENTLY ON ONLY s.\"T\" USING btree (A DESC, \"B\", lower(c), (d + 1), a x_ops);",
+            index(
+                true,
+                "s.\"T\"",
+                &["a", "B", "lower", "expr", "a1"],
+                "USING btree (A DESC, \"B\", lower(c), (d + 1), a x_ops)",
+            ),
+        ),
+        ("create index i on t (a)", None),
+        ("create index concurrently i on t (a)", None),
+        ("create table t (a int)", None),
+        ("create index on t", None),
+    ] {
+        assert_eq!(read(statement), expected, "{statement}");
+    }
+}
+
+#[test]
 fn commands_of_alter_table_are_read() {
     let Some(Definition::Alter { before, table, commands }) = read(
         "ALTER TABLE IF EXISTS ONLY s.t ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2), ADD CONSTRAINT Uq UNIQUE (b, \"C\"), \

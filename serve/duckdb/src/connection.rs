@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
-use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
+use colonnade_server::{
+    BatchSize, ColumnCheck, ColumnOrigin, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState,
+};
 use colonnade_sql::statement::ExplainInputs;
 
 use crate::{AggregateDispatch, AllowedStatement, TableConstraint, TableFunctions};
@@ -169,9 +171,12 @@ pub trait LibraryConnection: Send {
 }
 
 /// The types of a statement that has not run.
+#[derive(Default)]
 pub struct StatementTypes {
     /// The types of the placeholders, by number from 1; unknown if PostgreSQL would leave one open.
     pub parameters: Vec<(usize, Type)>,
     /// The columns.
     pub columns: Columns,
+    /// Their origins, if any is known.
+    pub origins: Vec<ColumnOrigin>,
 }

@@ -54,7 +54,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);
         let described = self.description(&query, types).map_err(|error| placed(error, statement, inputs))?;
         let columns = self.connection.library().input_columns(inputs)?.map_or(Columns::Deferred, Columns::Known);
-        Ok(Description { columns, ..described })
+        Ok(Description { columns, origins: Vec::new(), ..described })
     }
 
     fn checked_inputs<'a>(

@@ -28,7 +28,7 @@ use crate::{
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize =
-    BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX, may_be_encoded: false };
+    BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX, may_be_encoded: false, has_origins: false };
 
 /// The statements by which the server removes a part of what a session has. It never passes on those of clients.
 const DISCARDS: [&str; 3] = ["DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"];

@@ -264,7 +264,7 @@ pub struct Parameter {
     pub value: ParameterValue,
 }
 
-/// The size of a result's batches. If the engine cannot estimate it beforehand, batches may be larger or smaller.
+/// The size of a result's batches, and what else the form of the result decides. If the engine cannot estimate it beforehand, batches may be larger or smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
     /// The limit in rows.
@@ -277,6 +277,8 @@ pub struct BatchSize {
     /// Whether texts may be dictionaries of bytes, and decimals may have 64 bits, where the schema has texts and decimals
     /// of 128 bits: as [`BatchColumns`](colonnade_wire::arrow::BatchColumns) takes them.
     pub may_be_encoded: bool,
+    /// Whether the origins of the columns are sent ([`Rows::origins`]).
+    pub has_origins: bool,
 }
 
 /// Stops a session's running statement.
@@ -295,6 +297,18 @@ pub struct Description {
     pub type_oids: Vec<u32>,
     /// Its columns.
     pub columns: Columns,
+    /// The origins of its columns, if any is known.
+    pub origins: Vec<ColumnOrigin>,
+}
+
+/// The column of a table or a view from which a column of a result comes unchanged, for RowDescription. Both numbers are
+/// zero if there is none, or if it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnOrigin {
+    /// The number of the table in `pg_class`.
+    pub table: u32,
+    /// The number of the column in `pg_attribute`.
+    pub column: i16,
 }
 
 /// The columns of a statement that has not run.
@@ -335,6 +349,11 @@ pub trait Rows: Send {
     /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. Arrow's types do not
     /// distinguish all types that the text formats write differently.
     fn type_names(&self) -> &[String] {
+        &[]
+    }
+
+    /// The origins of the columns, if they were asked for and any is known.
+    fn origins(&self) -> &[ColumnOrigin] {
         &[]
     }
 

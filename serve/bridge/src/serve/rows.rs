@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
 use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_interop::rows::RowReader;
-use colonnade_server::{EngineError, Rows};
+use colonnade_server::{ColumnOrigin, EngineError, Rows};
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
@@ -29,6 +29,7 @@ pub(super) struct PyRows {
     pub kept: Option<KeptBatches>,
     pub schema: SchemaRef,
     pub types: Vec<String>,
+    pub origins: Vec<ColumnOrigin>,
     pub statement: Translated,
 }
 
@@ -39,6 +40,10 @@ impl Rows for PyRows {
 
     fn type_names(&self) -> &[String] {
         &self.types
+    }
+
+    fn origins(&self) -> &[ColumnOrigin] {
+        &self.origins
     }
 
     fn is_gathered(&self) -> bool {

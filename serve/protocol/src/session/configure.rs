@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray as _;
 use colonnade_sql::statement::Modes;
 use colonnade_sql::{Statement, StatementKind, quote};
 
-use crate::engine::{EngineAnswer, EngineError};
+use crate::engine::{ColumnOrigin, EngineAnswer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
 use crate::rows;
@@ -58,7 +58,7 @@ impl Session {
         if let Some(Listing { names, rows }) = rows {
             if !is_described {
                 let info = TypeInfo { oid: oid::TEXT, size: -1, modifier: -1 };
-                backend::row_description(out, names.into_iter().map(|name| (name, info, 0)))?;
+                backend::row_description(out, names.into_iter().map(|name| (name, ColumnOrigin::default(), info, 0)))?;
             }
             rows.iter().try_for_each(|row| backend::text_row(out, row))?;
         }

@@ -105,7 +105,9 @@ impl Session {
                 self.prepared.described_portal = Some(name.to_owned())
             }
             (Columns::None, _) => backend::no_data(self.output.buffer()),
-            (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
+            (Columns::Known(columns), _) => {
+                rows::describe(self.output.buffer(), columns, &statement.origins, &formats)?
+            }
             (Columns::Deferred, None) => return Err(Failure::DeferredColumns),
         }
         Ok(())

@@ -4,7 +4,7 @@ use colonnade_sql::statement::{Argument, CursorStatement, SetConfig};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::charset::ClientEncoding;
-use crate::engine::{Columns, EngineSession, Parameter};
+use crate::engine::{ColumnOrigin, Columns, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::limits::Charge;
 use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
@@ -31,6 +31,8 @@ pub struct PreparedStatement {
     /// The client's numbers of types that this server knows.
     given: Vec<Option<u32>>,
     pub columns: Columns,
+    /// The origins of the columns, if any is known.
+    pub origins: Vec<ColumnOrigin>,
 }
 
 impl PreparedStatement {
@@ -86,6 +88,7 @@ impl PreparedStatement {
             let before = || text[..start].chars().count();
             let described = described.map_err(|error| Failure::from(error).with_offset(Some(before())))?;
             (prepared.types, prepared.columns) = (described.parameters, described.columns);
+            prepared.origins = described.origins;
         } else {
             let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
@@ -120,7 +123,7 @@ impl PreparedStatement {
             Columns::Known(columns) => columns.iter().map(|column| size_of_val(column) + column.0.len()).sum(),
             Columns::None | Columns::Deferred => 0,
         };
-        self.text.len() + self.types.len() * PARAMETER + columns
+        self.text.len() + self.types.len() * PARAMETER + columns + size_of_val(&self.origins[..])
     }
 
     /// An upper bound of the memory of these values, in bytes.

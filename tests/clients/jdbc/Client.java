@@ -95,9 +95,10 @@ public final class Client {
         String joined = "SELECT s.id AS i, amount, 1 AS one, city FROM sales s JOIN shops ON shop = name";
         try (Statement statement = connection.createStatement(); ResultSet found = statement.executeQuery(joined)) {
             ResultSetMetaData columns = found.getMetaData();
+            PGResultSetMetaData base = (PGResultSetMetaData) columns;
             for (int at = 1; at <= columns.getColumnCount(); at++) {
-                say("origin", columns.getColumnLabel(at), columns.getSchemaName(at), columns.getTableName(at),
-                    ((PGResultSetMetaData) columns).getBaseColumnName(at), columns.isNullable(at), columns.isAutoIncrement(at));
+                say("origin", columns.getColumnLabel(at), base.getBaseSchemaName(at), columns.getTableName(at),
+                    base.getBaseColumnName(at), columns.isNullable(at), columns.isAutoIncrement(at));
             }
         }
     }

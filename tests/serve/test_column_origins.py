@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from psycopg import sql
+from psycopg import pq, sql
 
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server, connected, own_server
@@ -212,6 +212,31 @@ def test_numbers_follow_the_catalog(connection: psycopg.Connection, server: Serv
             assert number()[1] == 2
         assert number()[1] == 3
         connection.execute("drop table changing")
+
+
+def test_a_prepared_statement_is_described_with_new_numbers(connection: psycopg.Connection, server: Server) -> None:
+    connection.execute("create table renewed(a int, b int)")
+    connection.pgconn.prepare(b"renewed", b"select b from renewed where a = $1")
+
+    def described() -> tuple[int, int]:
+        cursor = connection.cursor()
+        cursor.pgresult = connection.pgconn.describe_prepared(b"renewed")
+        assert cursor.pgresult.status == pq.ExecStatus.COMMAND_OK
+        ((table, column),) = numbers(cursor)
+        return table, column
+
+    first = described()
+    assert described() == first
+    with psycopg.connect(server.dsn, autocommit=True) as other:
+        other.execute("alter table renewed add c int")
+        other.execute("create table unrelated(x int); drop table unrelated")
+        assert described() == first
+        other.execute("drop table renewed; create table renewed(b int, a int)")
+    second = described()
+    assert second[0] != first[0]
+    assert second[1] == 1
+    connection.execute("drop table renewed")
+    assert connection.pgconn.describe_prepared(b"renewed").error_field(pq.DiagnosticField.SQLSTATE) == b"42P01"
 
 
 def test_statements_that_differ_in_names_are_told_apart(connection: psycopg.Connection) -> None:

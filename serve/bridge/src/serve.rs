@@ -29,9 +29,10 @@ use colonnade_duckdb::{
 };
 use colonnade_interop::rows::RowStream;
 use colonnade_server::functions::Functions;
+use colonnade_server::value::oid::ColumnOrigin;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
-    BatchSize, ColumnCheck, ColumnOrigin, Columns, EngineAnswer, EngineError, Interrupt, Parameter,
+    BatchSize, CatalogVersion, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Origins, Parameter,
 };
 use colonnade_sql::statement::ExplainInputs;
 use pyo3::call::PyCallArgs;
@@ -100,6 +101,7 @@ struct PyDescription {
     parameters: Vec<(String, String)>,
     columns: Option<Vec<(String, String)>>,
     origins: Vec<(u32, i16)>,
+    catalog: Option<(u64, u64)>,
     late: bool,
 }
 
@@ -254,7 +256,18 @@ impl LibraryConnection for PyConnection {
             }
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
-        Ok(StatementTypes { parameters, columns, origins: described.origins.into_iter().map(origin).collect() })
+        let origins = Origins {
+            columns: described.origins.into_iter().map(origin).collect(),
+            catalog: described.catalog.map(catalog_version),
+        };
+        Ok(StatementTypes { parameters, columns, origins })
+    }
+
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        let found = self.with_session(&Translated::default(), |session| {
+            session.call_method0("catalog_version")?.extract::<Option<(u64, u64)>>()
+        });
+        found.ok().flatten().map(catalog_version)
     }
 
     fn open_literals(&mut self, statement: &AllowedStatement<'_>) -> Result<Vec<(usize, Type)>, EngineError> {
@@ -351,6 +364,10 @@ impl Drop for PyConnection {
 
 fn origin((table, column): (u32, i16)) -> ColumnOrigin {
     ColumnOrigin { table, column }
+}
+
+fn catalog_version((objects, settings): (u64, u64)) -> CatalogVersion {
+    CatalogVersion { objects, settings }
 }
 
 /// DuckDB's name of the type of NULL without a cast.

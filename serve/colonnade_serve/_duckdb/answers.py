@@ -39,8 +39,9 @@ class Description:
 
     parameters: list[tuple[str, str]] = field(default_factory=list)
     columns: list[tuple[str, str]] | None = None
-    #: As in `Answer`.
+    #: As in `Answer`, and `CatalogSnapshot.version` of the catalog in which they were found.
     origins: tuple[tuple[int, int], ...] = ()
+    catalog: tuple[int, int] | None = None
     #: Whether the columns are unknown until the statement runs.
     late: bool = False
 

@@ -59,11 +59,16 @@ class ColumnOrigins:
         self._forms: SnapshotCache[tuple[Origin, ...]] = SnapshotCache(epoch, MAX_KNOWN)
         self._relations: SnapshotCache[tuple[Relation | None]] = SnapshotCache(epoch, MAX_KNOWN)
         #: What the session saw before the statement began.
-        self._seen: CatalogSnapshot | None = None
+        self.seen: CatalogSnapshot | None = None
+
+    @property
+    def now(self) -> CatalogSnapshot | None:
+        """What the session sees for certain."""
+        return self._epoch.now
 
     def find(self, statement: AllowedStatement) -> tuple[Origin, ...] | None:
         """What is known of a statement before its transaction begins; None if nothing is known."""
-        self._seen = self._epoch.now
+        self.seen = self.now
         return self._forms.find(statement.form()) if len(statement.sql) <= MAX_FORM else None
 
     def of(self, statement: AllowedStatement, bound: Bound) -> tuple[Origin, ...]:
@@ -79,7 +84,7 @@ class ColumnOrigins:
             # The tree is too deep or has unknown parts. The statement must run nevertheless.
             return ()
         if found.is_general and len(statement.sql) <= MAX_FORM:
-            self._forms.keep(statement.form(), found.origins, self._seen)
+            self._forms.keep(statement.form(), found.origins, self.seen)
         return found.origins
 
     def _found(self, bound: Bound) -> Found:
@@ -162,7 +167,7 @@ class ColumnOrigins:
         key = tuple(map(folded, path))
         if (known := self._relations.find(key)) is None:
             known = (relation(self._library, path),)
-            self._relations.keep(key, known, self._seen)
+            self._relations.keep(key, known, self.seen)
         return known[0]
 
 

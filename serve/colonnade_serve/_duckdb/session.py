@@ -258,7 +258,14 @@ class Session:
         named = [(name, self.library.named_types.shown(type_)) for name, type_ in named]
         if origins is None:
             origins = self._origins.of(statement, bound)
-        return Description(parameters=named, columns=columns, origins=origins, late=is_late)
+        seen = self._origins.seen if origins else None
+        version = None if seen is None else seen.version
+        return Description(parameters=named, columns=columns, origins=origins, catalog=version, late=is_late)
+
+    def catalog_version(self) -> tuple[int, int] | None:
+        """`CatalogSnapshot.version` of what the session sees now."""
+        now = self._origins.now
+        return None if now is None else now.version
 
     @binding
     def constraints(self, table: str) -> list[Constraint]:

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
-    BatchSize, ColumnCheck, ColumnOrigin, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState,
+    BatchSize, CatalogVersion, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Origins, Parameter, SqlState,
 };
 use colonnade_sql::statement::ExplainInputs;
 
@@ -63,6 +63,11 @@ pub trait LibraryConnection: Send {
         statement: &AllowedStatement<'_>,
         values: &[&Parameter],
     ) -> Result<StatementTypes, EngineError>;
+
+    /// [`EngineSession::catalog_version`](colonnade_server::EngineSession::catalog_version).
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        None
+    }
 
     /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte,
     /// in order.
@@ -177,6 +182,6 @@ pub struct StatementTypes {
     pub parameters: Vec<(usize, Type)>,
     /// The columns.
     pub columns: Columns,
-    /// Their origins, if any is known.
-    pub origins: Vec<ColumnOrigin>,
+    /// Their origins.
+    pub origins: Origins,
 }

@@ -6,7 +6,7 @@
 use colonnade_server::parameter::ParameterValue;
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{Type, TypeKind};
-use colonnade_server::{ColumnOrigin, Columns, Description, EngineError, Parameter, SqlState};
+use colonnade_server::{Columns, Description, EngineError, Origins, Parameter, SqlState};
 use colonnade_sql::Statement;
 
 use crate::aggregates::Purpose;
@@ -136,7 +136,7 @@ impl OpenStatement {
         connection: &mut FencedConnection<impl LibraryConnection>,
         described: StatementTypes,
         types: &[Option<Type>],
-    ) -> Result<(Columns, Vec<ColumnOrigin>), EngineError> {
+    ) -> Result<(Columns, Origins), EngineError> {
         if described.columns != Columns::Deferred || self.placeholders.count() == 0 {
             return Ok((described.columns, described.origins));
         }
@@ -144,7 +144,7 @@ impl OpenStatement {
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
         let samples: Vec<_> = samples.iter().collect();
         let described = if_types_fit(connection.describe(&self.with_types(types), &samples))?;
-        Ok(described.map_or((Columns::Deferred, Vec::new()), |found| (found.columns, found.origins)))
+        Ok(described.map_or((Columns::Deferred, Origins::default()), |found| (found.columns, found.origins)))
     }
 
     /// PostgreSQL's error for a parameter, by number from 0, whose type nothing decides.

@@ -7,7 +7,8 @@ use colonnade_server::functions::Functions;
 use colonnade_server::parameter::InputError;
 use colonnade_server::value::types::TypeKind;
 use colonnade_server::{
-    BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
+    BatchSize, CatalogVersion, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows,
+    Interrupt, Parameter,
 };
 use colonnade_sql::split::split;
 use colonnade_sql::{Dialect, Statement, StatementKind};
@@ -271,6 +272,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             Some(inputs) => self.describe_inputs(statement, inputs, types),
             None => self.description(statement, types),
         }
+    }
+
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        self.connection.library().catalog_version()
     }
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {

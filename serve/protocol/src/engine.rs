@@ -17,6 +17,7 @@ use colonnade_sql::{Dialect, Statement};
 use crate::functions::Functions;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
+use crate::value::oid::ColumnOrigin;
 use crate::value::types::Type;
 
 pub use error::{EngineError, ErrorObject, FunctionPlace};
@@ -164,6 +165,11 @@ pub trait EngineSession: Send {
     /// The engine's error for an invalid statement.
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
+    /// The catalog as the session sees it, if that is known.
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        None
+    }
+
     /// Inserts rows into a table. Gives their number.
     ///
     /// # Errors
@@ -297,18 +303,26 @@ pub struct Description {
     pub type_oids: Vec<u32>,
     /// Its columns.
     pub columns: Columns,
-    /// The origins of its columns, if any is known.
-    pub origins: Vec<ColumnOrigin>,
+    /// The origins of its columns.
+    pub origins: Origins,
 }
 
-/// The column of a table or a view from which a column of a result comes unchanged, for RowDescription. Both numbers are
-/// zero if there is none, or if it is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ColumnOrigin {
-    /// The number of the table in `pg_class`.
-    pub table: u32,
-    /// The number of the column in `pg_attribute`.
-    pub column: i16,
+/// The origins of a statement's columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// Those of the columns, if any is known.
+    pub columns: Vec<ColumnOrigin>,
+    /// The catalog in which they were found, if that is known.
+    pub catalog: Option<CatalogVersion>,
+}
+
+/// The catalog as one session sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatalogVersion {
+    /// A new number after each change of an object.
+    pub objects: u64,
+    /// A new number after each change of the session's settings, such as the search path.
+    pub settings: u64,
 }
 
 /// The columns of a statement that has not run.

@@ -14,13 +14,13 @@ use crate::charset::values::RowEncoder;
 use crate::connection::cancel::Control;
 use crate::connection::output::Output;
 use crate::copy::lines;
-use crate::engine::{ColumnOrigin, EngineError, Rows};
+use crate::engine::{EngineError, Rows};
 use crate::error::{ClientError, Failure, SqlState};
 use crate::limits::{Budget, Charged, LimitError};
 use crate::message::backend::{self, MESSAGE_HEADER, Messages};
 use crate::rows::scroll::ScrollRows;
 use crate::rows::spool::Spool;
-use crate::value::oid::{self, TypeInfo};
+use crate::value::oid::{self, ColumnOrigin, TypeInfo};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{ColumnWriter, TextStyle, Unsupported, ValueError};
 

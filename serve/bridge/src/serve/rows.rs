@@ -6,7 +6,8 @@ use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
 use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_interop::rows::RowReader;
-use colonnade_server::{ColumnOrigin, EngineError, Rows};
+use colonnade_server::value::oid::ColumnOrigin;
+use colonnade_server::{EngineError, Rows};
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};

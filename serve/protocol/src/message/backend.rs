@@ -3,8 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::charset::{ClientEncoding, TextError};
-use crate::engine::ColumnOrigin;
-use crate::value::oid::TypeInfo;
+use crate::value::oid::{ColumnOrigin, TypeInfo};
 
 /// Messages that were written and not sent yet, and the encoding of the texts in them.
 #[derive(Debug, Default)]

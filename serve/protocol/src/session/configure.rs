@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray as _;
 use colonnade_sql::statement::Modes;
 use colonnade_sql::{Statement, StatementKind, quote};
 
-use crate::engine::{ColumnOrigin, EngineAnswer, EngineError};
+use crate::engine::{EngineAnswer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
 use crate::rows;
@@ -16,7 +16,7 @@ use crate::session::query;
 use crate::session::settings::modes::{Mode, TransactionModes};
 use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
-use crate::value::oid::{self, TypeInfo};
+use crate::value::oid::{self, ColumnOrigin, TypeInfo};
 
 /// Gives the search path with the clients' names of schemas (`catalog_settings.sql`).
 const SEARCH_PATH: &str = "SELECT pg_catalog.current_setting('search_path')";

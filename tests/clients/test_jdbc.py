@@ -121,6 +121,13 @@ def test_the_catalog_is_reflected(server: Server, classpath: str) -> None:
         ["tags", "_int4"],
     ]
     assert seen["result"][2][2:] == ["java.math.BigDecimal", "9", "2"]
+    # Label, schema, table, column, `ResultSetMetaData.columnNoNulls` and so on, and whether it numbers its rows.
+    assert seen["origin"] == [
+        ["i", "public", "sales", "id", "0", "false"],
+        ["amount", "public", "sales", "amount", "1", "false"],
+        ["one", "", "", "", "2", "false"],
+        ["city", "public", "shops", "city", "1", "false"],
+    ]
 
 
 #: What binary values cannot be, which is an error (docs/reference/clients.md), and an array that pgjdbc does not read.
@@ -162,6 +169,7 @@ def test_writes(server: Server, classpath: str) -> None:
         "inserted": [["2"]],
         "batch": [["1000"]],
         "generated": [["5000", "r"]],
+        "row": [["5000", "changed"]],
         "updated": [["2"]],
         "deleted": [["501"]],
         "left": [["502", "251", "1249.00"]],

@@ -51,6 +51,7 @@ RUST = {
     "duckdb/src/fenced.rs": ["check_size"],
     "duckdb/src/fence.rs": ["check", "check_length", "check_size"],
     "duckdb/src/fence/tokens.rs": ["tokens"],
+    "duckdb/src/fence/form.rs": ["form"],
     "duckdb/src/fence/statement.rs": ["read"],
     # Queries of functions come in here, and go the same way.
     "bridge/src/serve/own_connection.rs": ["query"],
@@ -68,6 +69,7 @@ FIRST = [
     "statement_check.check",
     "library.bind",
     "runner.run_noted",
+    "catalog_epoch.running",
     "runner.run",
     "catalog.of",
     "catalog.needs_no_conversion",

@@ -56,6 +56,17 @@ impl PyAllowedStatement {
         Ok(self.checked.inner.and_then(|(start, kinds)| Some((sql.get(start..)?, kinds))))
     }
 
+    /// [`fence::form`].
+    fn form(&self, py: Python<'_>) -> PyResult<String> {
+        fence::form(self.sql.bind(py).to_str()?).map_err(|refusal| refused(&refusal))
+    }
+
+    /// Whether its result may have columns of tables.
+    #[getter]
+    fn may_have_origins(&self) -> bool {
+        self.checked.may_have_origins
+    }
+
     /// Whether the word RETURNING occurs.
     #[getter]
     fn has_returning(&self) -> bool {

@@ -29,8 +29,11 @@ use colonnade_duckdb::{
 };
 use colonnade_interop::rows::RowStream;
 use colonnade_server::functions::Functions;
+use colonnade_server::value::oid::ColumnOrigin;
 use colonnade_server::value::types::Type;
-use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
+use colonnade_server::{
+    BatchSize, CatalogVersion, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Origins, Parameter,
+};
 use colonnade_sql::statement::ExplainInputs;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -87,6 +90,7 @@ struct PyAnswer<'py> {
     names: Vec<String>,
     types: Vec<String>,
     cast: Vec<usize>,
+    origins: Vec<(u32, i16)>,
     keep: Option<Py<PyAny>>,
     must_finish: bool,
 }
@@ -96,6 +100,8 @@ struct PyAnswer<'py> {
 struct PyDescription {
     parameters: Vec<(String, String)>,
     columns: Option<Vec<(String, String)>>,
+    origins: Vec<(u32, i16)>,
+    catalog: Option<(u64, u64)>,
     late: bool,
 }
 
@@ -133,11 +139,11 @@ impl PyConnection {
             let Some(answer) = answer.extract::<Option<PyAnswer<'_>>>()? else { return Ok(Default::default()) };
             let stream = answer.stream.map(|stream| RowStream::taken(&stream)).transpose()?;
             let end = (answer.keep.map(KeptBatches::new), answer.must_finish);
-            Ok((stream, answer.changed, (answer.names, answer.types, answer.cast), end))
+            Ok((stream, answer.changed, (answer.names, answer.types, answer.cast, answer.origins), end))
         })?;
         let Some(stream) = stream else { return Ok(EngineAnswer::Done { changed }) };
         let (found, reader) = stream.open().map_err(|error| statement.error(producer_text(&error)))?;
-        let (names, types, cast) = columns;
+        let (names, types, cast, origins) = columns;
         let schema = named(&found, &names, &types, &cast);
         let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
@@ -150,6 +156,7 @@ impl PyConnection {
             kept,
             schema,
             types,
+            origins: origins.into_iter().map(origin).collect(),
             statement,
         })))
     }
@@ -181,9 +188,10 @@ impl LibraryConnection for PyConnection {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let BatchSize { rows, bytes, columns, may_be_encoded } = size;
+        let BatchSize { rows, bytes, columns, may_be_encoded, has_origins } = size;
+        let has_origins = has_origins && statement.checked().may_have_origins;
         let values = named_values(values);
-        let arguments = (Allowed(statement), rows, bytes, values, must_give_rows, columns, may_be_encoded);
+        let arguments = (Allowed(statement), rows, bytes, values, must_give_rows, columns, may_be_encoded, has_origins);
         let answer = self.call("execute", arguments, statement.statement());
         self.ends_transaction = false;
         // Without rows, it has ended there.
@@ -248,7 +256,18 @@ impl LibraryConnection for PyConnection {
             }
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
-        Ok(StatementTypes { parameters, columns })
+        let origins = Origins {
+            columns: described.origins.into_iter().map(origin).collect(),
+            catalog: described.catalog.map(catalog_version),
+        };
+        Ok(StatementTypes { parameters, columns, origins })
+    }
+
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        let found = self.with_session(&Translated::default(), |session| {
+            session.call_method0("catalog_version")?.extract::<Option<(u64, u64)>>()
+        });
+        found.ok().flatten().map(catalog_version)
     }
 
     fn open_literals(&mut self, statement: &AllowedStatement<'_>) -> Result<Vec<(usize, Type)>, EngineError> {
@@ -341,6 +360,14 @@ impl Drop for PyConnection {
             self.session.tell("close");
         }
     }
+}
+
+fn origin((table, column): (u32, i16)) -> ColumnOrigin {
+    ColumnOrigin { table, column }
+}
+
+fn catalog_version((objects, settings): (u64, u64)) -> CatalogVersion {
+    CatalogVersion { objects, settings }
 }
 
 /// DuckDB's name of the type of NULL without a cast.

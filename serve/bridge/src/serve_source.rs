@@ -253,7 +253,7 @@ impl SourceSession {
                 schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Deferred, Columns::Known)
             }
         };
-        Ok(Description { parameters, type_oids: found.parameters, columns })
+        Ok(Description { parameters, type_oids: found.parameters, columns, ..Description::default() })
     }
 }
 

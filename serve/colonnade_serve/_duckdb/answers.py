@@ -23,6 +23,8 @@ class Answer:
     names: tuple[str, ...] = ()
     #: The DuckDB type of each column.
     types: tuple[str, ...] = ()
+    #: The numbers of the table and of the column from which each column comes (`column_origins.py`), if asked for.
+    origins: tuple[tuple[int, int], ...] = ()
     #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
     #: What takes the rows when all have been read, if they are few.
@@ -37,6 +39,9 @@ class Description:
 
     parameters: list[tuple[str, str]] = field(default_factory=list)
     columns: list[tuple[str, str]] | None = None
+    #: As in `Answer`, and `CatalogSnapshot.version` of the catalog in which they were found.
+    origins: tuple[tuple[int, int], ...] = ()
+    catalog: tuple[int, int] | None = None
     #: Whether the columns are unknown until the statement runs.
     late: bool = False
 

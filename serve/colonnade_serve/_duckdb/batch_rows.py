@@ -41,6 +41,8 @@ class Limits(NamedTuple):
     columns: int = sys.maxsize
     #: Whether the rows may be gathered (`vector_rows.py`), which gives texts and decimals in other Arrow types.
     may_be_encoded: bool = False
+    #: Whether the origins of the columns are asked for (`column_origins.py`).
+    has_origins: bool = False
 
 
 def reader(relation: DuckDBPyRelation, limits: Limits) -> ArrowStream:

@@ -108,6 +108,11 @@ class CatalogSnapshot:
     #: How often the session has changed its settings, such as the search path.
     settings: int
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """For the server, which keeps descriptions of statements."""
+        return self.epoch.objects, self.settings
+
 
 @dataclass(frozen=True)
 class RowSnapshot:

@@ -105,6 +105,7 @@ class Engine:
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
+        epoch = SessionEpoch(self._epoch)
         session = Session(
             connection,
             parser,
@@ -112,6 +113,7 @@ class Engine:
             user,
             self._overloads,
             self._definitions,
+            epoch,
         )
         if self._can_gather:
             session.gather(StatementGathering(session.library))
@@ -123,7 +125,6 @@ class Engine:
             own, lifetime = session._connection, session.lifetime
             names = (user, self._database, self._main_name)
             self._store.watch(lifetime)
-            epoch = SessionEpoch(self._epoch)
             library, check = session.library, session.statement_check
             functions = SessionFunctions(self._store, processes, library, check, epoch, *names)
             lookup = TableLookup(functions, library, check, lifetime.transactions, epoch)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import AllowedStatement
 
+    from .catalog_epoch import SessionEpoch
     from .deferred_calls import DeferredCalls
     from .library import Bound, Library
     from .lifetime import StatementLifetime
@@ -50,12 +51,14 @@ class StatementRunner:
         statement_check: StatementCheck,
         settings: SessionSettings,
         lifetime: StatementLifetime,
+        epoch: SessionEpoch,
     ) -> None:
         self._library = library
         self._connection = library.connection
         self._statement_check = statement_check
         self._settings = settings
         self._lifetime = lifetime
+        self._epoch = epoch
         self.remembered = RememberedStatements()
         #: How queries are gathered; None if DuckDB does not give its vectors.
         self.gathering: StatementGathering | None = None
@@ -72,13 +75,14 @@ class StatementRunner:
 
     def run_noted(self, statement: Bound, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
+        epoch = self._epoch
         if self.deferred_calls is None:
-            answer = self.run(statement, limits, parameters)
-            if answer.stream is None:
-                self._lifetime.finish()
+            with epoch.running(statement.kind, statement.sql):
+                answer = self.run(statement, limits, parameters)
+                if answer.stream is None:
+                    self._lifetime.finish()
             self._library.named_types.ran(statement.kind)
             return answer
-        epoch = self.deferred_calls.epoch
         # A transaction notes its own end. A setting of all sessions may change what their queries give.
         if statement.changes or statement.kind not in ("select", "transaction"):
             epoch.begin_write()

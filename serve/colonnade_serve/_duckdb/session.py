@@ -17,6 +17,7 @@ from .answers import Answer, Description, ReleasableTable
 from .batch_rows import Limits, reader
 from .catalog import CatalogColumns
 from .column_names import column_names
+from .column_origins import ColumnOrigins
 from .discard import removals
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import AllowedStatement
 
-    from .catalog_epoch import CatalogSnapshot, RowSnapshot
+    from .catalog_epoch import CatalogSnapshot, RowSnapshot, SessionEpoch
     from .deferred_calls import DeferredCalls
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
@@ -59,6 +60,7 @@ class Session:
         user: str,
         overloads: Overloads,
         definitions: Definitions,
+        epoch: SessionEpoch,
     ) -> None:
         self.user = user
         transactions = ReadOnlyConnection(connection) if statement_check.read_only else StatementTransaction(connection)
@@ -68,8 +70,9 @@ class Session:
         self.library = Library(self._connection, parser, definitions)
         self.statement_check = statement_check
         self._open_types = OpenTypes(self.library, overloads)
+        self._origins = ColumnOrigins(self.library, epoch)
         self._settings = SessionSettings(connection)
-        self._runner = StatementRunner(self.library, statement_check, self._settings, self.lifetime)
+        self._runner = StatementRunner(self.library, statement_check, self._settings, self.lifetime, epoch)
         #: The statement that `preview` accepted last, until it runs. Its transaction is open until then.
         self._checked: Bound | None = None
         #: The functions in Python, for `serve/bridge/src/serve/functions.rs`; None without `--udf`.
@@ -119,15 +122,16 @@ class Session:
         gives_rows: bool = False,
         max_columns: int = sys.maxsize,
         may_be_encoded: bool = False,
+        has_origins: bool = False,
     ) -> Answer:
         """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
 
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run. `max_columns` is the most that the form of a result has.
-        `may_be_encoded`: as in `Limits`.
+        `may_be_encoded`, `has_origins`: as in `Limits`.
         """
         try:
-            limits = Limits(batch_rows, batch_bytes, max_columns, may_be_encoded)
+            limits = Limits(batch_rows, batch_bytes, max_columns, may_be_encoded, has_origins)
             return self._execute(statement, limits, parameters, gives_rows)
         except BaseException:
             self.lifetime.abandon()
@@ -137,17 +141,24 @@ class Session:
         self, statement: AllowedStatement, limits: Limits, parameters: dict[str, object] | None, gives_rows: bool
     ) -> Answer:
         bound, self._checked = self._checked, None
+        origins = self._origins.find(statement) if limits.has_origins else ()
         if bound is None or bound.sql != statement.sql or parameters is not None:
             self.lifetime.begin()
-            if (answer := self._runner.run_remembered(statement.sql, limits, parameters)) is not None:
-                return answer
+            if origins is not None:
+                answer = self._runner.run_remembered(statement.sql, limits, parameters)
+                if answer is not None:
+                    return replace(answer, origins=origins) if origins else answer
             bound = self._runner.bound(statement, parameters, limits.columns)
         if gives_rows and (bound is None or not bound.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if bound is None:
             self.lifetime.finish()
             return Answer()
+        if origins is None:
+            origins = self._origins.of(statement, bound)
         answer = self._runner.run_noted(bound, limits, parameters)
+        if origins:
+            answer = replace(answer, origins=origins)
         if isinstance(self._connection, ReadOnlyConnection) and bound.kind != "select":
             self._connection.check(rows_are_open=answer.stream is not None)
         return answer
@@ -230,6 +241,7 @@ class Session:
     @binding
     def describe(self, statement: AllowedStatement, parameters: dict[str, object] | None) -> Description:
         """The parameters of a statement and, with these values, its columns. The statement does not run."""
+        origins = self._origins.find(statement) if statement.may_have_origins else ()
         bound = self.statement_check.check(self.library, statement, parameters)
         if bound is None:
             return Description()
@@ -244,7 +256,16 @@ class Session:
         if parameters is None and named:
             named = self._open_types.of_parameters(bound.inner or bound.sql, dict(named))
         named = [(name, self.library.named_types.shown(type_)) for name, type_ in named]
-        return Description(parameters=named, columns=columns, late=is_late)
+        if origins is None:
+            origins = self._origins.of(statement, bound)
+        seen = self._origins.seen if origins else None
+        version = None if seen is None else seen.version
+        return Description(parameters=named, columns=columns, origins=origins, catalog=version, late=is_late)
+
+    def catalog_version(self) -> tuple[int, int] | None:
+        """`CatalogSnapshot.version` of what the session sees now."""
+        now = self._origins.now
+        return None if now is None else now.version
 
     @binding
     def constraints(self, table: str) -> list[Constraint]:

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
-use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
+use colonnade_server::{
+    BatchSize, CatalogVersion, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Origins, Parameter, SqlState,
+};
 use colonnade_sql::statement::ExplainInputs;
 
 use crate::{AggregateDispatch, AllowedStatement, TableConstraint, TableFunctions};
@@ -61,6 +63,11 @@ pub trait LibraryConnection: Send {
         statement: &AllowedStatement<'_>,
         values: &[&Parameter],
     ) -> Result<StatementTypes, EngineError>;
+
+    /// [`EngineSession::catalog_version`](colonnade_server::EngineSession::catalog_version).
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        None
+    }
 
     /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte,
     /// in order.
@@ -169,9 +176,12 @@ pub trait LibraryConnection: Send {
 }
 
 /// The types of a statement that has not run.
+#[derive(Default)]
 pub struct StatementTypes {
     /// The types of the placeholders, by number from 1; unknown if PostgreSQL would leave one open.
     pub parameters: Vec<(usize, Type)>,
     /// The columns.
     pub columns: Columns,
+    /// Their origins.
+    pub origins: Origins,
 }

@@ -6,7 +6,7 @@
 use colonnade_server::parameter::ParameterValue;
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{Type, TypeKind};
-use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
+use colonnade_server::{Columns, Description, EngineError, Origins, Parameter, SqlState};
 use colonnade_sql::Statement;
 
 use crate::aggregates::Purpose;
@@ -124,27 +124,27 @@ impl OpenStatement {
             // Without the types, DuckDB knew no columns, or took a later place of a parameter for one of any type.
             described = connection.describe(&self.with_types(&types), &[])?;
         }
-        let columns = self.columns_with_samples(connection, described.columns, &types)?;
+        let (columns, origins) = self.columns_with_samples(connection, described, &types)?;
         let parameters = types.into_iter().map(|type_| type_.unwrap_or_else(text)).collect();
-        Ok(Description { parameters, columns, ..Description::default() })
+        Ok(Description { parameters, columns, origins, ..Description::default() })
     }
 
-    /// The columns. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any
+    /// The columns and their origins. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any
     /// values are suitable.
     fn columns_with_samples(
         &self,
         connection: &mut FencedConnection<impl LibraryConnection>,
-        columns: Columns,
+        described: StatementTypes,
         types: &[Option<Type>],
-    ) -> Result<Columns, EngineError> {
-        if columns != Columns::Deferred || self.placeholders.count() == 0 {
-            return Ok(columns);
+    ) -> Result<(Columns, Origins), EngineError> {
+        if described.columns != Columns::Deferred || self.placeholders.count() == 0 {
+            return Ok((described.columns, described.origins));
         }
         let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
         let samples: Vec<_> = samples.iter().collect();
         let described = if_types_fit(connection.describe(&self.with_types(types), &samples))?;
-        Ok(described.map_or(Columns::Deferred, |found| found.columns))
+        Ok(described.map_or((Columns::Deferred, Origins::default()), |found| (found.columns, found.origins)))
     }
 
     /// PostgreSQL's error for a parameter, by number from 0, whose type nothing decides.
@@ -279,17 +279,21 @@ mod tests {
         }
     }
 
+    fn deferred_columns() -> StatementTypes {
+        StatementTypes { columns: Columns::Deferred, ..StatementTypes::default() }
+    }
+
     fn known() -> Result<StatementTypes, EngineError> {
-        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
+        Ok(StatementTypes { columns: Columns::Known(vec![("x".to_owned(), text())]), ..StatementTypes::default() })
     }
 
     /// A parameter's type. The columns depend on it.
     fn found(type_name: &str) -> Result<StatementTypes, EngineError> {
-        Ok(StatementTypes { parameters: vec![(1, types::named(type_name))], columns: Columns::Deferred })
+        Ok(StatementTypes { parameters: vec![(1, types::named(type_name))], ..deferred_columns() })
     }
 
     fn deferred() -> Result<StatementTypes, EngineError> {
-        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Deferred })
+        Ok(deferred_columns())
     }
 
     fn failed(code: SqlState) -> Result<StatementTypes, EngineError> {

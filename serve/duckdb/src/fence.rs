@@ -5,6 +5,7 @@
 //! it is none of the kinds that are found here.
 
 mod depth;
+mod form;
 mod rules;
 mod statement;
 mod tokens;
@@ -16,6 +17,7 @@ use colonnade_sql::{Dialect, Token, TokenKind};
 
 use colonnade_server::{EngineError, SqlState};
 use depth::Depth;
+pub use form::form;
 pub use rules::{Permission, Rules, RulesError, Section};
 pub use statement::StatementShape;
 pub use tokens::tokens;
@@ -118,6 +120,8 @@ pub struct CheckedStatement {
     pub inner: Option<(usize, &'static [&'static str])>,
     /// Whether the word RETURNING occurs.
     pub has_returning: bool,
+    /// Whether its result may have columns of tables: without FROM, TABLE and RETURNING there are none.
+    pub may_have_origins: bool,
 }
 
 /// The lists, and the names of one version of DuckDB.
@@ -151,8 +155,8 @@ impl Fence {
     /// If the user may not send it.
     pub fn check(&self, sql: &str, rights: Rights) -> Result<CheckedStatement, Refusal> {
         check_length(sql, self.max_bytes)?;
-        let (mut head, mut depth, mut has_returning) =
-            (Vec::with_capacity(statement::HEAD_TOKENS), Depth::default(), false);
+        let (mut head, mut depth) = (Vec::with_capacity(statement::HEAD_TOKENS), Depth::default());
+        let (mut has_returning, mut reads_tables) = (false, false);
         let mut names = NameScanner::default();
         for token in tokens(sql) {
             let token = token?;
@@ -165,9 +169,11 @@ impl Fence {
             depth.add(&token)?;
             names.add(token, |name, is_called| self.check_name(name, is_called, rights))?;
             has_returning |= token.is_word("returning");
+            reads_tables |= token.is_one_of(&["from", "table"]);
         }
         let shape = statement::read(sql, &head, &self.rules, rights)?;
-        Ok(CheckedStatement { kinds: shape.kinds, inner: shape.inner, has_returning })
+        let may_have_origins = has_returning || reads_tables;
+        Ok(CheckedStatement { kinds: shape.kinds, inner: shape.inner, has_returning, may_have_origins })
     }
 
     /// Checks whether a name may occur or, with `is_called`, whether it may be called.

@@ -2,7 +2,7 @@
 
 use colonnade_server::error::Failure;
 use colonnade_server::functions::DefinitionError;
-use colonnade_server::{BatchSize, Columns, Description, EngineAnswer, EngineError, Parameter, SqlState};
+use colonnade_server::{BatchSize, Columns, Description, EngineAnswer, EngineError, Origins, Parameter, SqlState};
 use colonnade_sql::statement::{ExplainInputs, SyntaxError};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
@@ -54,7 +54,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);
         let described = self.description(&query, types).map_err(|error| placed(error, statement, inputs))?;
         let columns = self.connection.library().input_columns(inputs)?.map_or(Columns::Deferred, Columns::Known);
-        Ok(Description { columns, ..described })
+        Ok(Description { columns, origins: Origins::default(), ..described })
     }
 
     fn checked_inputs<'a>(

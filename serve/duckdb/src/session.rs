@@ -7,7 +7,8 @@ use colonnade_server::functions::Functions;
 use colonnade_server::parameter::InputError;
 use colonnade_server::value::types::TypeKind;
 use colonnade_server::{
-    BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
+    BatchSize, CatalogVersion, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows,
+    Interrupt, Parameter,
 };
 use colonnade_sql::split::split;
 use colonnade_sql::{Dialect, Statement, StatementKind};
@@ -28,7 +29,7 @@ use crate::{
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize =
-    BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX, may_be_encoded: false };
+    BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX, may_be_encoded: false, has_origins: false };
 
 /// The statements by which the server removes a part of what a session has. It never passes on those of clients.
 const DISCARDS: [&str; 3] = ["DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"];
@@ -271,6 +272,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             Some(inputs) => self.describe_inputs(statement, inputs, types),
             None => self.description(statement, types),
         }
+    }
+
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        self.connection.library().catalog_version()
     }
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {

@@ -17,6 +17,7 @@ use colonnade_sql::{Dialect, Statement};
 use crate::functions::Functions;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
+use crate::value::oid::ColumnOrigin;
 use crate::value::types::Type;
 
 pub use error::{EngineError, ErrorObject, FunctionPlace};
@@ -164,6 +165,11 @@ pub trait EngineSession: Send {
     /// The engine's error for an invalid statement.
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
+    /// The catalog as the session sees it, if that is known.
+    fn catalog_version(&mut self) -> Option<CatalogVersion> {
+        None
+    }
+
     /// Inserts rows into a table. Gives their number.
     ///
     /// # Errors
@@ -264,7 +270,7 @@ pub struct Parameter {
     pub value: ParameterValue,
 }
 
-/// The size of a result's batches. If the engine cannot estimate it beforehand, batches may be larger or smaller.
+/// The size of a result's batches, and what else the form of the result decides. If the engine cannot estimate it beforehand, batches may be larger or smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
     /// The limit in rows.
@@ -277,6 +283,8 @@ pub struct BatchSize {
     /// Whether texts may be dictionaries of bytes, and decimals may have 64 bits, where the schema has texts and decimals
     /// of 128 bits: as [`BatchColumns`](colonnade_wire::arrow::BatchColumns) takes them.
     pub may_be_encoded: bool,
+    /// Whether the origins of the columns are sent ([`Rows::origins`]).
+    pub has_origins: bool,
 }
 
 /// Stops a session's running statement.
@@ -295,6 +303,26 @@ pub struct Description {
     pub type_oids: Vec<u32>,
     /// Its columns.
     pub columns: Columns,
+    /// The origins of its columns.
+    pub origins: Origins,
+}
+
+/// The origins of a statement's columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// Those of the columns, if any is known.
+    pub columns: Vec<ColumnOrigin>,
+    /// The catalog in which they were found, if that is known.
+    pub catalog: Option<CatalogVersion>,
+}
+
+/// The catalog as one session sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatalogVersion {
+    /// A new number after each change of an object.
+    pub objects: u64,
+    /// A new number after each change of the session's settings, such as the search path.
+    pub settings: u64,
 }
 
 /// The columns of a statement that has not run.
@@ -335,6 +363,11 @@ pub trait Rows: Send {
     /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. Arrow's types do not
     /// distinguish all types that the text formats write differently.
     fn type_names(&self) -> &[String] {
+        &[]
+    }
+
+    /// The origins of the columns, if they were asked for and any is known.
+    fn origins(&self) -> &[ColumnOrigin] {
         &[]
     }
 

@@ -56,8 +56,8 @@ mod supervise;
 pub use connection::listen::{AddressError, ListenAddress};
 pub use credentials::{CredentialFiles, Credentials};
 pub use engine::{
-    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, FunctionPlace,
-    InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, TargetColumn, ValueForm,
+    BatchSize, CatalogVersion, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession,
+    FunctionPlace, InsertedRows, Interrupt, Origins, Parameter, Role, Rows, SessionUser, TargetColumn, ValueForm,
 };
 pub use memory::{OwnMemory, limit_memory};
 pub use message::backend::TransactionStatus;

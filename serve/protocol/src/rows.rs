@@ -20,7 +20,7 @@ use crate::limits::{Budget, Charged, LimitError};
 use crate::message::backend::{self, MESSAGE_HEADER, Messages};
 use crate::rows::scroll::ScrollRows;
 use crate::rows::spool::Spool;
-use crate::value::oid::{self, TypeInfo};
+use crate::value::oid::{self, ColumnOrigin, TypeInfo};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{ColumnWriter, TextStyle, Unsupported, ValueError};
 
@@ -75,16 +75,26 @@ impl Formats {
     }
 }
 
-/// Appends RowDescription for columns with these names and types.
-pub fn describe(out: &mut Messages, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
+/// Appends RowDescription for columns with these names, types and origins.
+pub fn describe(
+    out: &mut Messages,
+    columns: &[(String, Type)],
+    origins: &[ColumnOrigin],
+    formats: &Formats,
+) -> Result<(), Failure> {
     check_count(columns.len())?;
     if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == TypeKind::Unsupported) {
         let (column, data_type) = (name.clone(), type_.name.clone());
         return Err(Unsupported { column, data_type, format: TEXT }.into());
     }
     let columns = columns.iter().enumerate();
-    let columns = columns.map(|(at, (name, type_))| (name.as_str(), type_.info(), formats.code(at)));
+    let columns =
+        columns.map(|(at, (name, type_))| (name.as_str(), origin(origins, at), type_.info(), formats.code(at)));
     Ok(backend::row_description(out, columns)?)
+}
+
+fn origin(origins: &[ColumnOrigin], column: usize) -> ColumnOrigin {
+    origins.get(column).copied().unwrap_or_default()
 }
 
 impl Formats {
@@ -101,6 +111,7 @@ fn check_count(count: usize) -> Result<(), Failure> {
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
+    origins: Vec<ColumnOrigin>,
     rest: Option<Charged<RecordBatch>>,
     /// Whether the last batch was read.
     has_ended: bool,
@@ -128,8 +139,8 @@ impl Cursor {
         let schema = lines::described_schema(rows.as_ref());
         check_count(schema.fields().len())?;
         lines::check(&schema, TEXT)?;
-        let (rest, scroll, position) = (None, None, 0);
-        let cursor = Self { rows, schema, rest, has_ended: false, is_set_aside: false, position, scroll };
+        let (origins, rest, scroll, position) = (rows.origins().to_vec(), None, None, 0);
+        let cursor = Self { rows, schema, origins, rest, has_ended: false, is_set_aside: false, position, scroll };
         cursor.check(formats)?;
         Ok(cursor)
     }
@@ -151,7 +162,8 @@ impl Cursor {
     /// If the client's encoding does not have a character of a name.
     pub fn describe(&self, out: &mut Messages, formats: &Formats) -> Result<(), Failure> {
         let columns = self.schema.fields().iter().enumerate();
-        let columns = columns.map(|(at, field)| (field.name().as_str(), oid::of(field), formats.code(at)));
+        let columns = columns
+            .map(|(at, field)| (field.name().as_str(), origin(&self.origins, at), oid::of(field), formats.code(at)));
         Ok(backend::row_description(out, columns)?)
     }
 

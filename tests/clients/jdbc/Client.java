@@ -8,6 +8,7 @@ import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Types;
@@ -23,6 +24,7 @@ import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.postgresql.PGConnection;
+import org.postgresql.PGResultSetMetaData;
 
 /**
  * Does with a server what programs on JDBC do, and says on lines of its own, with tabs between its fields, what it saw; tests/clients/test_jdbc.py
@@ -88,6 +90,15 @@ public final class Client {
             for (int at = 1; at <= found.getMetaData().getColumnCount(); at++) {
                 say("result", found.getMetaData().getColumnName(at), found.getMetaData().getColumnTypeName(at),
                     found.getMetaData().getColumnClassName(at), found.getMetaData().getPrecision(at), found.getMetaData().getScale(at));
+            }
+        }
+        String joined = "SELECT s.id AS i, amount, 1 AS one, city FROM sales s JOIN shops ON shop = name";
+        try (Statement statement = connection.createStatement(); ResultSet found = statement.executeQuery(joined)) {
+            ResultSetMetaData columns = found.getMetaData();
+            PGResultSetMetaData base = (PGResultSetMetaData) columns;
+            for (int at = 1; at <= columns.getColumnCount(); at++) {
+                say("origin", columns.getColumnLabel(at), base.getBaseSchemaName(at), columns.getTableName(at),
+                    base.getBaseColumnName(at), columns.isNullable(at), columns.isAutoIncrement(at));
             }
         }
     }
@@ -233,6 +244,15 @@ public final class Client {
         try (PreparedStatement insert = connection.prepareStatement(returning, Statement.RETURN_GENERATED_KEYS)) {
             insert.executeUpdate();
             list("generated", insert.getGeneratedKeys(), "i", "s");
+        }
+        String kept = "SELECT i, s FROM written WHERE i = 5000";
+        try (Statement statement = connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE)) {
+            try (ResultSet rows = statement.executeQuery(kept)) {
+                rows.next();
+                rows.updateString("s", "changed");
+                rows.updateRow();
+            }
+            list("row", statement.executeQuery(kept), "i", "s");
         }
         connection.setAutoCommit(false);
         try (Statement statement = connection.createStatement()) {

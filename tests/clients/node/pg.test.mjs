@@ -56,6 +56,15 @@ test('connects', async () => {
   )
 })
 
+test('columns have their tables', async () => {
+  await connected(async (client) => {
+    await client.query('create temp table placed (a int, b text)')
+    const { fields } = await client.query('select b, a + 1 as c from placed where a = $1', [1])
+    const oid = Number(await value(client, "select oid from pg_class where relname = 'placed'"))
+    assert.deepEqual(fields.map(({ tableID, columnID }) => [tableID, columnID]), [[oid, 2], [0, 0]])
+  })
+})
+
 test('reads every type', async () => {
   const types = JSON.parse(readFileSync(process.env.COLONNADE_TYPES, 'utf8'))
   await connected(async (client) => {

@@ -9,7 +9,7 @@ use crate::duckdb_api::{WriteError, column, write_column};
 
 /// The rows are sent to the function process in batches of this size.
 pub(super) const BATCH: BatchSize =
-    BatchSize { rows: 122_880, bytes: 4 << 20, columns: usize::MAX, may_be_encoded: false };
+    BatchSize { rows: 122_880, bytes: 4 << 20, columns: usize::MAX, may_be_encoded: false, has_origins: false };
 
 /// A query that runs.
 pub(super) struct OpenRows {

@@ -6,6 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
 use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_interop::rows::RowReader;
+use colonnade_server::value::oid::ColumnOrigin;
 use colonnade_server::{EngineError, Rows};
 use pyo3::prelude::*;
 
@@ -29,6 +30,7 @@ pub(super) struct PyRows {
     pub kept: Option<KeptBatches>,
     pub schema: SchemaRef,
     pub types: Vec<String>,
+    pub origins: Vec<ColumnOrigin>,
     pub statement: Translated,
 }
 
@@ -39,6 +41,10 @@ impl Rows for PyRows {
 
     fn type_names(&self) -> &[String] {
         &self.types
+    }
+
+    fn origins(&self) -> &[ColumnOrigin] {
+        &self.origins
     }
 
     fn is_gathered(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::charset::{ClientEncoding, TextError};
-use crate::value::oid::TypeInfo;
+use crate::value::oid::{ColumnOrigin, TypeInfo};
 
 /// Messages that were written and not sent yet, and the encoding of the texts in them.
 #[derive(Debug, Default)]
@@ -200,19 +200,20 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: TransactionStatus) {
     message(out, b'Z', |out| out.push(status));
 }
 
-/// The columns of the rows that follow: name, type, and whether in text (0) or binary (1).
+/// The columns of the rows that follow: name, origin, type, and whether in text (0) or binary (1).
 ///
 /// # Errors
 /// If the client's encoding does not have a character of a name.
 pub fn row_description<'a>(
     out: &mut Messages,
-    columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo, i16)>,
+    columns: impl ExactSizeIterator<Item = (&'a str, ColumnOrigin, TypeInfo, i16)>,
 ) -> Result<(), TextError> {
     fallible_message(out, b'T', |out, encoding| {
         out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
-        for (name, info, format) in columns {
+        for (name, origin, info, format) in columns {
             exact_string(out, name, encoding)?;
-            out.extend_from_slice(&[0; 6]); // no table, no column number
+            out.extend_from_slice(&origin.table.to_be_bytes());
+            out.extend_from_slice(&origin.column.to_be_bytes());
             out.extend_from_slice(&info.oid.to_be_bytes());
             out.extend_from_slice(&info.size.to_be_bytes());
             out.extend_from_slice(&info.modifier.to_be_bytes());

@@ -16,7 +16,7 @@ use crate::session::query;
 use crate::session::settings::modes::{Mode, TransactionModes};
 use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
-use crate::value::oid::{self, TypeInfo};
+use crate::value::oid::{self, ColumnOrigin, TypeInfo};
 
 /// Gives the search path with the clients' names of schemas (`catalog_settings.sql`).
 const SEARCH_PATH: &str = "SELECT pg_catalog.current_setting('search_path')";
@@ -58,7 +58,7 @@ impl Session {
         if let Some(Listing { names, rows }) = rows {
             if !is_described {
                 let info = TypeInfo { oid: oid::TEXT, size: -1, modifier: -1 };
-                backend::row_description(out, names.into_iter().map(|name| (name, info, 0)))?;
+                backend::row_description(out, names.into_iter().map(|name| (name, ColumnOrigin::default(), info, 0)))?;
             }
             rows.iter().try_for_each(|row| backend::text_row(out, row))?;
         }

@@ -32,6 +32,7 @@ impl Session {
                 bytes: options.chunk_bytes,
                 columns: MAX_COPY_COLUMNS,
                 may_be_encoded: options.may_be_encoded(),
+                has_origins: false,
             },
             Format::Arrow => BatchSize { columns: MAX_COPY_COLUMNS, ..BATCH },
             _ => BATCH,

@@ -10,7 +10,7 @@ use crate::engine::{EngineAnswer, EngineError, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::rows::{Cursor, Formats, Receiver};
-use crate::session::execute::BATCH;
+use crate::session::execute::DESCRIBED_BATCH;
 use crate::session::prepared::Prepared;
 use crate::session::prepared::portal::{Portal, PortalLifetime, State};
 use crate::session::prepared::statement::PreparedStatement;
@@ -67,7 +67,7 @@ impl Session {
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
         let statement = Statement::of(&text[query.clone()], self.engine.dialect());
-        let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
+        let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, DESCRIBED_BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let mut cursor = Cursor::new(rows, &Formats::default())?;

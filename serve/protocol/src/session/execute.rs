@@ -12,7 +12,10 @@ use crate::session::state::Session;
 /// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low
 /// overhead.
 pub const BATCH: BatchSize =
-    BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS, may_be_encoded: false };
+    BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS, may_be_encoded: false, has_origins: false };
+
+/// The same, of a result whose columns are described after it has begun.
+pub const DESCRIBED_BATCH: BatchSize = BatchSize { has_origins: true, ..BATCH };
 
 /// The result of a statement that the engine ran.
 pub enum Outcome {
@@ -45,7 +48,7 @@ impl Session {
     pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let tag = match self.run_client_statement(statement, &[], &formats)? {
+        let tag = match self.run_client_statement(statement, &[], &formats, DESCRIBED_BATCH)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats)?;
                 let style = self.settings.text_style();
@@ -65,12 +68,13 @@ impl Session {
         statement: &Statement<'_>,
         values: &[Parameter],
         formats: &Formats,
+        size: BatchSize,
     ) -> Result<Outcome, Failure> {
         if let StatementKind::Spool(spool) = &statement.kind {
             let rows = self.spool_rows(spool.as_ref().map_err(Clone::clone)?, values)?;
             return Ok(Outcome::Rows(Cursor::new(rows, formats)?));
         }
-        Ok(match self.answer(statement, values, BATCH)? {
+        Ok(match self.answer(statement, values, size)? {
             EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             EngineAnswer::Done { changed } => {
                 if let Some(name) = statement.prepared_name(self.engine.dialect()) {

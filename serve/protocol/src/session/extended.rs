@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use colonnade_sql::Statement;
 
-use crate::engine::Columns;
+use crate::engine::{Columns, Origins};
 use crate::error::Failure;
 use crate::limits::{Budget, Charged};
 use crate::message::backend;
@@ -105,10 +105,26 @@ impl Session {
                 self.prepared.described_portal = Some(name.to_owned())
             }
             (Columns::None, _) => backend::no_data(self.output.buffer()),
-            (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
+            (Columns::Known(columns), _) => {
+                self.refresh_origins(&statement)?;
+                rows::describe(self.output.buffer(), columns, &statement.origins().columns, &formats)?;
+            }
             (Columns::Deferred, None) => return Err(Failure::DeferredColumns),
         }
         Ok(())
+    }
+}
+
+impl Session {
+    /// Finds the origins of a statement's columns again, unless the catalog is the one in which they were found.
+    fn refresh_origins(&mut self, statement: &PreparedStatement) -> Result<(), Failure> {
+        let Origins { columns, catalog } = statement.origins();
+        if columns.is_empty() || catalog.is_some() && catalog == self.engine.catalog_version() {
+            return Ok(());
+        }
+        self.control.note_statement(&statement.text);
+        let _running = self.start()?;
+        Ok(statement.refresh_origins(self.engine()?)?)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
 use crate::rows::{Cursor, SentRows};
-use crate::session::execute::Outcome;
+use crate::session::execute::{BATCH, DESCRIBED_BATCH, Outcome};
 use crate::session::prepared::portal::{Portal, State};
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
@@ -62,6 +62,7 @@ impl Session {
             return self.statement(&statement.statement(), true);
         }
         let describes = self.prepared.described_portal.take().is_some();
+        let size = if describes { DESCRIBED_BATCH } else { BATCH };
         let _running = self.start()?;
         if is_new {
             self.control.count_statement(&statement.text);
@@ -72,23 +73,25 @@ impl Session {
                 return Ok(());
             }
             State::Done | State::Failed => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => match self.run_client_statement(&statement.statement(), &portal.values, &portal.formats)? {
-                Outcome::Rows(cursor) => {
-                    check(&statement, &cursor, self.engine.dialect())?;
-                    if describes {
-                        cursor.describe(self.output.buffer(), &portal.formats)?;
+            State::New => {
+                match self.run_client_statement(&statement.statement(), &portal.values, &portal.formats, size)? {
+                    Outcome::Rows(cursor) => {
+                        check(&statement, &cursor, self.engine.dialect())?;
+                        if describes {
+                            cursor.describe(self.output.buffer(), &portal.formats)?;
+                        }
+                        portal.state = State::Open(cursor);
                     }
-                    portal.state = State::Open(cursor);
-                }
-                Outcome::Done(changed) => {
-                    portal.state = State::Done;
-                    if describes {
-                        backend::no_data(self.output.buffer());
+                    Outcome::Done(changed) => {
+                        portal.state = State::Done;
+                        if describes {
+                            backend::no_data(self.output.buffer());
+                        }
+                        self.finish(&query::tag(&statement.kind, None, changed));
+                        return Ok(());
                     }
-                    self.finish(&query::tag(&statement.kind, None, changed));
-                    return Ok(());
                 }
-            },
+            }
             State::Open(_) => {}
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };

@@ -12,7 +12,7 @@ use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, TransactionStatus};
 use crate::rows::Formats;
-use crate::session::execute::Outcome;
+use crate::session::execute::{BATCH, Outcome};
 use crate::session::request::{ExtendedMessage, Request};
 use crate::session::settings;
 use crate::session::state::Session;
@@ -80,7 +80,7 @@ impl Session {
         let _running = self.start()?;
         let formats = Formats::default();
         let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
-        match self.run_client_statement(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
+        match self.run_client_statement(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats, BATCH)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats)?,
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
         }

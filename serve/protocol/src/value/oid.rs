@@ -5,6 +5,16 @@ use arrow_schema::{DataType, Field};
 use crate::value::keyed::KeyedType;
 use crate::value::{DATABASE_TYPE, LogicalType, logical_type, unconstrained, user_type};
 
+/// The column of a table or a view from which a column of a result comes unchanged, for RowDescription. Both numbers are
+/// zero if there is none, or if it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnOrigin {
+    /// The number of the table in `pg_class`.
+    pub table: u32,
+    /// The number of the column in `pg_attribute`.
+    pub column: i16,
+}
+
 /// A column's type in RowDescription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeInfo {

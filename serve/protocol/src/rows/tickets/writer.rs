@@ -21,7 +21,7 @@ use crate::rows::{TooManyColumns, interrupted};
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.
 pub const CHUNK: BatchSize =
-    BatchSize { rows: 65_536, bytes: 4 << 20, columns: MAX_COPY_COLUMNS, may_be_encoded: false };
+    BatchSize { rows: 65_536, bytes: 4 << 20, columns: MAX_COPY_COLUMNS, may_be_encoded: false, has_origins: false };
 /// The smallest parts of a result that its reader wants in equal shares, unless the whole result is smaller. Smaller
 /// ones would cost more than their rows.
 const SMALL_PART: BatchSize = BatchSize { rows: 1024, bytes: 16 << 10, ..CHUNK };

@@ -1,10 +1,12 @@
 //! Prepared statements, which Parse creates.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use colonnade_sql::statement::{Argument, CursorStatement, SetConfig};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::charset::ClientEncoding;
-use crate::engine::{Columns, EngineSession, Parameter};
+use crate::engine::{Columns, EngineError, EngineSession, Origins, Parameter};
 use crate::error::Failure;
 use crate::limits::Charge;
 use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
@@ -31,6 +33,8 @@ pub struct PreparedStatement {
     /// The client's numbers of types that this server knows.
     given: Vec<Option<u32>>,
     pub columns: Columns,
+    /// The origins of the columns. They may change without the columns.
+    origins: Arc<Mutex<Origins>>,
 }
 
 impl PreparedStatement {
@@ -86,6 +90,7 @@ impl PreparedStatement {
             let before = || text[..start].chars().count();
             let described = described.map_err(|error| Failure::from(error).with_offset(Some(before())))?;
             (prepared.types, prepared.columns) = (described.parameters, described.columns);
+            prepared.origins = Arc::new(Mutex::new(described.origins));
         } else {
             let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
@@ -120,7 +125,7 @@ impl PreparedStatement {
             Columns::Known(columns) => columns.iter().map(|column| size_of_val(column) + column.0.len()).sum(),
             Columns::None | Columns::Deferred => 0,
         };
-        self.text.len() + self.types.len() * PARAMETER + columns
+        self.text.len() + self.types.len() * PARAMETER + columns + size_of_val(&self.origins().columns[..])
     }
 
     /// An upper bound of the memory of these values, in bytes.
@@ -155,6 +160,22 @@ impl PreparedStatement {
             }
         }
         self.columns = description.columns;
+        Ok(())
+    }
+
+    /// The origins of the columns.
+    pub fn origins(&self) -> Origins {
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has the engine find the origins of the columns again. If the columns have changed, they have none.
+    ///
+    /// # Errors
+    /// The engine's error.
+    pub fn refresh_origins(&self, engine: &mut dyn EngineSession) -> Result<(), EngineError> {
+        let described = engine.describe(&self.statement(), &self.sent_types)?;
+        let found = if described.columns == self.columns { described.origins } else { Origins::default() };
+        *self.origins.lock().unwrap_or_else(PoisonError::into_inner) = found;
         Ok(())
     }
 

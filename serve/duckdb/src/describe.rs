@@ -90,11 +90,22 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     fn user_type(&mut self, oid: u32) -> Result<Option<Type>, EngineError> {
         let query = format!(
             "SELECT colonnade_catalog.pg.quote_ident(schema) || '.' || colonnade_catalog.pg.quote_ident(name) \
-             FROM colonnade_catalog.pg.enums WHERE oid = {oid}"
+             FROM colonnade_catalog.pg.user_types WHERE oid = {oid}"
         );
         let rows = self.own_rows(&Translated::of(&query), &[])?;
-        let name = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-        Ok(name.map(|name| Type::new(name, TypeKind::Enum(oid))))
+        let Some(name) = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()) else {
+            return Ok(None);
+        };
+        if !oid::is_composite(oid) {
+            return Ok(Some(Type::new(name, TypeKind::Enum(oid))));
+        }
+        let described = self.connection.describe(&Translated::of(&format!("SELECT NULL::{name}")), &[])?;
+        let Columns::Known(columns) = described.columns else { return Ok(None) };
+        // Another type of the same attributes may have the number that the description gives.
+        Ok(columns.into_iter().next().map(|(_, type_)| match type_.kind {
+            TypeKind::Composite { fields, .. } => Type::new(name, TypeKind::Composite { number: oid, fields }),
+            kind => Type::new(name, kind),
+        }))
     }
 }
 

@@ -159,9 +159,9 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
 
 #: The type of functions in `catalog.sql`.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-#: PostgreSQL's names of the catalog's vectors and arrays of names, by their DuckDB types in `catalog.sql`. Users' lists
+#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in `catalog.sql`. Users' lists
 #: can have the same DuckDB types.
-LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "VARCHAR[]": "name[]"}
+LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "UBIGINT[]": "oid[]", "VARCHAR[]": "name[]"}
 #: The types of `LISTS` that clients receive as text.
 VECTORS = ("USMALLINT[]", "UINTEGER[]")
 #: With these variables set, the catalog's vectors are arrays of a fixed size, and its names are JSON. A user's list
@@ -169,6 +169,7 @@ VECTORS = ("USMALLINT[]", "UINTEGER[]")
 PROBES = {
     "colonnade_vectors": "system.main.array_value(0::USMALLINT)",
     "colonnade_oids": "system.main.array_value(0::UINTEGER)",
+    "colonnade_oid_arrays": "system.main.array_value(0::UBIGINT)",
     "colonnade_names": "NULL::system.main.json",
 }
 

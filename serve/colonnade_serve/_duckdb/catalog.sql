@@ -8,11 +8,12 @@ CREATE TYPE name AS VARCHAR;
 CREATE TYPE jsonb AS JSON;
 -- Lists that count from 0. Clients see numbers separated by spaces. DuckDB does not keep the name of a type, and a user's list may have
 -- the same type. So only the type of the catalog's vectors depends on variables, which `catalog.py` sets to find their columns. The same is
--- done for names, because an array of names has its own type.
+-- done for names, because an array of names has its own type, and for arrays of numbers (asyncpg, serve/duckdb/src/catalog.rs).
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
 CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
 CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
+CREATE MACRO as_oids(numbers) AS coalesce(numbers::UBIGINT[], getvariable('colonnade_oid_arrays'));
 CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
 -- A function: text that can also be compared with numbers. Clients see the name (`catalog.py`). No function has a number.
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);

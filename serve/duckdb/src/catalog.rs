@@ -62,7 +62,7 @@ const TYPES: &str = "\
         UNION SELECT part, level + 1 FROM reached JOIN parts ON whole = reached.oid) \
     SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
-           t.subtype AS range_subtype, t.types AS attrtypoids, t.names AS attrnames, \
+           t.subtype AS range_subtype, colonnade_catalog.pg.as_oids(t.types) AS attrtypoids, t.names AS attrnames, \
            0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, s.typname AS range_subtype_name \
     FROM known t JOIN (SELECT oid, system.main.max(level) AS level FROM reached GROUP BY oid) AS found ON found.oid = t.oid \
     LEFT JOIN known e ON e.oid = t.typelem LEFT JOIN known s ON s.oid = t.subtype \

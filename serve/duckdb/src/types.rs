@@ -106,6 +106,7 @@ fn kind(name: &str) -> TypeKind {
         "BLOB" | "GEOMETRY" => TypeKind::Bytes,
         "BIT" => TypeKind::Bits,
         "name" => TypeKind::Name,
+        "oid" => TypeKind::Oid,
         "int2vector" => TypeKind::Vector(oid::INT2VECTOR),
         "oidvector" => TypeKind::Vector(oid::OIDVECTOR),
         "DATE" => TypeKind::Date,

@@ -158,6 +158,8 @@ pub(crate) enum LogicalType {
     Bits,
     /// A name in PostgreSQL's catalog.
     Name,
+    /// A number in PostgreSQL's catalog.
+    Oid,
     /// Text of numbers with spaces between them: the number of PostgreSQL's type.
     Vector(u32),
     /// The keys of a type that the engine lacks.
@@ -193,6 +195,7 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
         Some("BIT") if is_text => LogicalType::Bits,
         // PostgreSQL's own names. They occur in the catalog, and if PostgreSQL is the source.
         Some("name") if is_text => LogicalType::Name,
+        Some("oid") if *field.data_type() == DataType::UInt64 => LogicalType::Oid,
         Some("int2vector") if is_text => LogicalType::Vector(oid::INT2VECTOR),
         Some("oidvector") if is_text => LogicalType::Vector(oid::OIDVECTOR),
         // PostgreSQL's own name, if it is the source.

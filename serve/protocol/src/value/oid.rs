@@ -166,6 +166,7 @@ fn oid(field: &Field) -> u32 {
         LogicalType::TimeTz => return TIMETZ,
         LogicalType::Bits => return VARBIT,
         LogicalType::Name => return NAME,
+        LogicalType::Oid => return OID,
         LogicalType::Vector(vector) => return vector,
         LogicalType::Keyed(type_) => return type_.oid(),
         LogicalType::Storage | LogicalType::Opaque => {}

@@ -265,6 +265,10 @@ mod tests {
             (r"select CAST('\x00ff' AS bytea)", "select CAST(system.main.unhex('00FF') AS bytea)"),
             (r"select bytea '\x00ff', 1", "select system.main.unhex('00FF'), 1"),
             (r"select E'\\x00ff' :: bytea", "select system.main.unhex('00FF')"),
+            (
+                r"select '{(1)}'::text[], '{(1)}'::c[]",
+                "select CAST(system.main.list_value('(1)') AS text[]), '{(1)}'::c[]",
+            ),
             ("values ('{1,NULL}'::int4[])", "values (CAST(system.main.list_value('1', NULL) AS int4[]))"),
             ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
             ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
@@ -324,17 +328,20 @@ mod tests {
 
     #[test]
     fn literals_get_the_form_of_their_types() {
-        let statement = r"insert into t values ('\x00ff', '{a,{b}', '{a,b}', 'é')";
+        let statement = r"insert into t values ('\x00ff', '{a,{b}', '{a,b}', 'é', '(1,)')";
         assert!(may_be_open(statement));
         let open = |text: &str, type_name: &str| (statement.find(text).unwrap(), types::named(type_name));
-        let found = [open(r"'\x00ff'", "BLOB"), open("'{a,b}'", "VARCHAR[]")];
+        let row = "STRUCT(a INTEGER, b VARCHAR) #536891658";
+        let found = [open(r"'\x00ff'", "BLOB"), open("'{a,b}'", "VARCHAR[]"), open("'(1,)'", row)];
         let edits = typed(statement, &found).unwrap();
         assert_eq!(
             edits.apply(statement).text,
-            "insert into t values (system.main.unhex('00FF'), '{a,{b}', CAST(system.main.list_value('a', 'b') AS VARCHAR[]), 'é')"
+            "insert into t values (system.main.unhex('00FF'), '{a,{b}', CAST((system.main.list_value('a', 'b')) AS VARCHAR[]), 'é', \
+             CAST(('(\"1\", NULL)') AS STRUCT(a INTEGER, b VARCHAR)))"
         );
         assert!(typed(statement, &[open("'{a,{b}'", "VARCHAR[]")]).is_err());
-        for statement in ["select 1", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
+        assert!(may_be_open("select $$ (1,)$$") && may_be_open("select '(1)'"));
+        for statement in ["select 1", "select f('a')", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
             assert!(!may_be_open(statement), "{statement}");
         }
     }

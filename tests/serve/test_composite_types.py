@@ -157,6 +157,21 @@ def test_each_way_of_a_text_gives_the_same(connection: psycopg.Connection, text:
     assert connection.execute("select count(*) from kept").fetchall() == [(10,)]
 
 
+def test_literals_with_a_cast_within_definitions(connection: psycopg.Connection) -> None:
+    literals = (
+        r"""'(1,"a""b")'::item, cast('(1,"a""b")' as public.item), """
+        r"""('{"(1,\"a\"\"b\")"}'::item[])[1], '(1,"a""b")'::text"""
+    )
+    for definition in (f"create or replace view v as select {literals}", f"prepare p as select {literals}"):
+        connection.execute(definition)
+    rows = [connection.execute(query).fetchall() for query in ("from v", "execute p")]
+    assert rows == [[('(1,"a""b")',) * 4]] * 2
+    connection.execute("""create or replace table kept (i item default '(1,"a""b")'::item)""")
+    connection.execute("insert into kept default values")
+    assert connection.execute("select (i).b from kept").fetchall() == [('a"b',)]
+    connection.execute("drop view v; deallocate p")
+
+
 @pytest.mark.parametrize("options", ["", "(format csv)", "(format binary)"])
 def test_copy_is_postgresqls(connection: psycopg.Connection, postgres: psycopg.Connection, options: str) -> None:
     def copied(session: psycopg.Connection) -> bytes:

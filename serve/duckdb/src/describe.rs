@@ -99,10 +99,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         if !oid::is_composite(oid) {
             return Ok(Some(Type::new(name, TypeKind::Enum(oid))));
         }
-        let described = self.connection.describe(&Translated::of(&format!("SELECT NULL::{name}")), &[])?;
-        let Columns::Known(columns) = described.columns else { return Ok(None) };
         // Another type of the same attributes may have the number that the description gives.
-        Ok(columns.into_iter().next().map(|(_, type_)| match type_.kind {
+        Ok(type_called(&mut self.connection, &name)?.map(|type_| match type_.kind {
             TypeKind::Composite { fields, .. } => Type::new(name, TypeKind::Composite { number: oid, fields }),
             kind => Type::new(name, kind),
         }))
@@ -176,6 +174,18 @@ impl OpenStatement {
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
         self.statement.clone().edited(self.placeholders.casts(&names))
     }
+}
+
+/// The type with a name in SQL. `None` if there is none.
+pub(crate) fn type_called(
+    connection: &mut FencedConnection<impl LibraryConnection>,
+    name: &str,
+) -> Result<Option<Type>, EngineError> {
+    let described = if_types_fit(connection.describe(&Translated::of(&format!("SELECT NULL::{name}")), &[]))?;
+    Ok(match described.map(|found| found.columns) {
+        Some(Columns::Known(columns)) => columns.into_iter().next().map(|(_, type_)| type_),
+        _ => None,
+    })
 }
 
 /// The types that the places of a statement give its open placeholders, by number from 1, as far as they do.

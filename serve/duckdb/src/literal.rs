@@ -14,7 +14,7 @@ use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Reading, Token, TokenKind, quote};
 
-pub use self::open::{is_open, may_be_open, typed};
+pub use self::open::{is_open, may_be_open, row_casts, typed};
 
 use self::open::is_row;
 use crate::cast::cast as cast_name;
@@ -344,6 +344,14 @@ mod tests {
         for statement in ["select 1", "select f('a')", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
             assert!(!may_be_open(statement), "{statement}");
         }
+    }
+
+    #[test]
+    fn casts_of_rows_have_names_of_types() {
+        let statement =
+            "select '(1)'::s.\"T\"[], cast('{(1)}' as item), $$(1)$$ :: c, 'x'::c, item '(1)', f('(1)' as c)";
+        let found: Vec<_> = row_casts(statement).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(found, ["s.\"T\"[]", "item", "c"]);
     }
 
     #[test]

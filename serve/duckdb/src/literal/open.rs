@@ -33,6 +33,41 @@ pub fn is_open(value: &str) -> bool {
         || value.trim_ascii_start().starts_with('{') && from_text(&list, value).is_ok()
 }
 
+/// The literals that may be rows and have a cast: the first byte of each, and the name of the type. DuckDB tells the
+/// types of those in queries alone.
+pub fn row_casts(statement: &str) -> Vec<(usize, &str)> {
+    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    let is = |at: usize, symbol| tokens.get(at).is_some_and(|token| token.is_symbol(symbol));
+    let is_cast = |at: usize| is(at + 1, b':') && is(at + 2, b':');
+    let is_call = |at: usize| {
+        at > 1
+            && is(at - 1, b'(')
+            && tokens[at - 2].is_word("cast")
+            && tokens.get(at + 1).is_some_and(|as_| as_.is_word("as"))
+    };
+    let mut found = Vec::new();
+    for (at, literal) in tokens.iter().enumerate() {
+        let first = match () {
+            () if is_cast(at) => at + 3,
+            () if is_call(at) => at + 2,
+            () => continue,
+        };
+        let Some(value) = literal.string(Dialect::DuckDb) else { continue };
+        let mut end = first;
+        while tokens.get(end).is_some_and(|token| token.name().is_some()) && is(end + 1, b'.') {
+            end += 2;
+        }
+        while is(end + 1, b'[') && is(end + 2, b']') {
+            end += 2;
+        }
+        let is_named = tokens.get(first).is_some_and(|token| token.name().is_some());
+        if let (true, true, Some(last)) = (is_named, value.contains('('), tokens.get(end)) {
+            found.push((literal.start, &statement[tokens[first].start..last.end()]));
+        }
+    }
+    found
+}
+
 /// The changes that put literals into the form of the types that their places give them. `types` has the first byte of
 /// each.
 ///

@@ -305,6 +305,14 @@ impl Type {
         if is_text { oid::TEXT } else { self.oid() }
     }
 
+    /// Whether it is a user's composite type, or a list of such values.
+    pub fn has_rows(&self) -> bool {
+        match &self.kind {
+            TypeKind::List(item) => item.has_rows(),
+            kind => matches!(kind, TypeKind::Composite { .. }),
+        }
+    }
+
     /// Whether it is a numeric, or a list of numerics.
     pub(crate) fn is_numeric(&self) -> bool {
         match &self.kind {

@@ -159,8 +159,8 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
 
 #: The type of functions in `catalog.sql`.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in `catalog.sql`. Users' lists
-#: can have the same DuckDB types.
+#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in `catalog.sql`.
+#: Users' lists can have the same DuckDB types.
 LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "UBIGINT[]": "oid[]", "VARCHAR[]": "name[]"}
 #: The types of `LISTS` that clients receive as text.
 VECTORS = ("USMALLINT[]", "UINTEGER[]")

@@ -55,8 +55,8 @@ SYNTAX_FUNCTIONS = {
 #: DuckDB's functions for syntax without a function name, and PostgreSQL's names.
 SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
 OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
-#: The beginnings of casts that the server adds: to a parameter (serve/duckdb/src/placeholder.rs), and to a list or a row
-#: in the place of a literal (serve/duckdb/src/literal/open.rs).
+#: The beginnings of casts that the server adds: to a parameter (serve/duckdb/src/placeholder.rs), and to a list or a
+#: row in the place of a literal (serve/duckdb/src/literal/open.rs).
 OWN_CASTS = (b"CAST(($", b"CAST((system.main.list_value(", b"CAST(('(")
 
 #: What stands before the columns that a change returns.

@@ -20,7 +20,7 @@ from tests.attacks.attackers import Target, target
 LISTS = Path(__file__).parents[2] / "serve/duckdb/src/fence/allowed.txt"
 CLASSES = {"all", "writers", "files", "writers-with-files", "never"}
 #: The server's own functions, which its macros and statements call.
-NAMES = ("advisory", "aggregate", "listing", "notifications", "rows", "session", "signal")
+NAMES = ("advisory", "aggregate", "attributes", "listing", "notifications", "rows", "session", "signal")
 OWN = {f"colonnade_{name}" for name in NAMES}
 #: The functions of ranges, which DuckDB has in the server alone.
 RANGES = {"-|-", "isempty", "range_merge"} | {

@@ -64,6 +64,28 @@ def test_values_come_back(server: Server) -> None:
     run(server, work)
 
 
+def test_composite_types_are_found(server: Server) -> None:
+    async def work(connection: asyncpg.Connection) -> None:
+        await connection.execute("""
+            CREATE TYPE mood AS ENUM ('sad', 'ok');
+            CREATE TYPE item AS (a integer, b text, m mood, r int4range);
+            CREATE TYPE whole AS (item item, items item[]);
+            CREATE TABLE wholes (w whole, all_ whole[])
+        """)
+        try:
+            item = (1, 'b "c",', "ok", asyncpg.Range(1, 5))
+            whole = (item, [item, None, (None, "", None, None)])
+            await connection.execute("INSERT INTO wholes VALUES ($1, $2)", whole, [whole, None])
+            assert await connection.copy_records_to_table("wholes", records=[(whole, [whole, None])]) == "COPY 1"
+            assert await connection.fetch("SELECT * FROM wholes") == [(whole, [whole, None])] * 2
+            found = await connection.fetchval("SELECT w FROM wholes WHERE w = $1 LIMIT 1", whole)
+            assert found["item"]["b"] == item[1]
+        finally:
+            await connection.execute("DROP TABLE wholes; DROP TYPE whole; DROP TYPE item; DROP TYPE mood")
+
+    run(server, work)
+
+
 def test_tables_are_written_read_and_copied_into(server: Server) -> None:
     async def work(connection: asyncpg.Connection) -> None:
         await connection.execute("CREATE TEMP TABLE kept (i integer, s varchar, d decimal(9, 2))")

@@ -15,6 +15,7 @@ from colonnade._sources.duckdb_types.failures import is_passing
 from .batch_rows import have_no_bytes
 from .catalog_columns import missing
 from .hidden_files import hide_files
+from .named_types import is_numbered
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
 if TYPE_CHECKING:
@@ -34,15 +35,19 @@ CATALOG = "colonnade_catalog"
 SQL = {
     part: Path(__file__).with_name(f"{part}.sql").read_text()
     for part in (
-        *("catalog_types", "catalog", "catalog_functions", "catalog_names"),
+        *("catalog_types", "composite_types", "catalog", "catalog_functions", "catalog_names"),
         *("advisory_locks", "notifications", "sessions"),
         *("catalog_settings", "postgres_functions", "information_schema", "range_functions"),
     )
 }
-#: The same for databases without the functions `colonnade_…` that reach the session of their statement, and without
+#: The same for databases without the functions `colonnade_…`, which need the session of their statement, and without
 #: the types of `keyed.rs`.
 NO_SESSIONS = {
     **dict.fromkeys(("advisory_locks", "notifications", "range_functions"), ""),
+    "composite_types": (
+        "CREATE VIEW composites AS SELECT 0 AS oid, 0 AS relid, '' AS name, 0 AS namespace, '' AS schema, "
+        "'' AS duckdb, [{'name': '', 'type': ''}] AS fields LIMIT 0"
+    ),
     "sessions": "CREATE VIEW transaction_settings AS SELECT '' AS name, '' AS setting LIMIT 0",
 }
 
@@ -154,9 +159,9 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
 
 #: The type of functions in `catalog.sql`.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-#: PostgreSQL's names of the catalog's vectors and arrays of names, by their DuckDB types in `catalog.sql`. Users' lists
-#: can have the same DuckDB types.
-LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "VARCHAR[]": "name[]"}
+#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in `catalog.sql`.
+#: Users' lists can have the same DuckDB types.
+LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "UBIGINT[]": "oid[]", "VARCHAR[]": "name[]"}
 #: The types of `LISTS` that clients receive as text.
 VECTORS = ("USMALLINT[]", "UINTEGER[]")
 #: With these variables set, the catalog's vectors are arrays of a fixed size, and its names are JSON. A user's list
@@ -164,6 +169,7 @@ VECTORS = ("USMALLINT[]", "UINTEGER[]")
 PROBES = {
     "colonnade_vectors": "system.main.array_value(0::USMALLINT)",
     "colonnade_oids": "system.main.array_value(0::UINTEGER)",
+    "colonnade_oid_arrays": "system.main.array_value(0::UBIGINT)",
     "colonnade_names": "NULL::system.main.json",
 }
 
@@ -176,16 +182,18 @@ class CatalogColumns:
     texts: dict[int, str] = field(default_factory=dict)
     #: All of these columns: positions and PostgreSQL types.
     types: dict[int, str] = field(default_factory=dict)
+    #: Whether a column has, or may get, the number of a user's type.
+    may_be_numbered: bool = False
 
     @classmethod
     def of(cls, library: Library, statement: Bound, values: dict[str, object] | None) -> CatalogColumns:
         """The columns of a statement. It does not run."""
         names = list(map(str, statement.types))
-        found = cls()
+        found = cls(may_be_numbered=any(map(is_numbered, names)))
         for position, name in enumerate(names):
             if name == REGPROC:
                 found.texts[position], found.types[position] = name, "VARCHAR"
-            elif (shown := library.named_types.shown(name)) is not name:
+            elif (shown := library.named_types.shown(name)) != name:
                 found.types[position] = shown
         if any(name in LISTS for name in names):
             others = other_types(library, statement.sql, values) or names
@@ -195,6 +203,11 @@ class CatalogColumns:
                     if name in VECTORS:
                         found.texts[position] = name
         return found
+
+    @classmethod
+    def of_late(cls, library: Library, types: Iterable[object]) -> CatalogColumns:
+        """The columns of a statement that has run."""
+        return cls(types={at: library.named_types.shown(str(type_)) for at, type_ in enumerate(types)})
 
     def shown(self, types: Iterable[object]) -> tuple[str, ...]:
         """The types of all columns, as clients see them."""

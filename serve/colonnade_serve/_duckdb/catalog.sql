@@ -8,11 +8,12 @@ CREATE TYPE name AS VARCHAR;
 CREATE TYPE jsonb AS JSON;
 -- Lists that count from 0. Clients see numbers separated by spaces. DuckDB does not keep the name of a type, and a user's list may have
 -- the same type. So only the type of the catalog's vectors depends on variables, which `catalog.py` sets to find their columns. The same is
--- done for names, because an array of names has its own type.
+-- done for names, because an array of names has its own type, and for arrays of numbers (asyncpg, serve/duckdb/src/catalog.rs).
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
 CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
 CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
+CREATE MACRO as_oids(numbers) AS coalesce(numbers::UBIGINT[], getvariable('colonnade_oid_arrays'));
 CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
 -- A function: text that can also be compared with numbers. Clients see the name (`catalog.py`). No function has a number.
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
@@ -34,10 +35,16 @@ CREATE VIEW enums AS
 SELECT type_oid AS oid, type_name AS name, schema_oid AS namespace, schema_name AS schema, labels,
        'ENUM(' || array_to_string(['''' || replace(label, '''', '''''') || '''' for label in labels], ', ') || ')' AS duckdb
 FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AND logical_type = 'ENUM';
+-- Those, and composite types (`composite_types.sql`).
+CREATE VIEW user_types AS
+SELECT oid, name, namespace, schema, duckdb, 0 AS relid, 4 AS length, 'e' AS kind, 'E' AS category, 'enum_' AS stem FROM enums
+UNION ALL SELECT oid, name, namespace, schema, duckdb, relid, -1, 'c', 'C', 'record_' FROM composites;
+-- A column has the number of the oldest of them that are made of the same.
+CREATE VIEW user_type_numbers AS SELECT duckdb, min(oid) AS oid FROM user_types GROUP BY duckdb;
 
 CREATE VIEW pg_type AS
 SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, typlen > 0 AS typbyval, typtype, typcategory,
-       false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, typelem, typarray,
+       false AS typispreferred, true AS typisdefined, ',' AS typdelim, relid::BIGINT AS typrelid, typelem, typarray,
        function_named(stem || 'in') AS typinput, function_named(stem || 'out') AS typoutput,
        function_named(stem || 'recv') AS typreceive, function_named(stem || 'send') AS typsend,
        function_named('-') AS typmodin, function_named('-') AS typmodout,
@@ -47,15 +54,15 @@ SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, 
 FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen,
              CASE WHEN typcategory = 'P' THEN 'p' WHEN typname LIKE '%multirange' THEN 'm' WHEN typcategory = 'R' THEN 'r' ELSE 'b' END AS typtype,
              typcategory,
-             0::BIGINT AS typelem, typarray,
+             0::BIGINT AS typelem, typarray, 0 AS relid,
              -- The first part of the names of a type's functions in PostgreSQL.
              CASE WHEN typname LIKE '%multirange' THEN 'multirange_' WHEN typcategory = 'R' THEN 'range_'
                   WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
                                    'varbit', 'record', 'inet', 'cidr', 'macaddr', 'macaddr8') THEN typname || '_' ELSE typname END AS stem
       FROM types
-      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM types WHERE typarray > 0
-      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, array_number(oid), 'enum_' FROM enums
-      UNION ALL SELECT array_number(oid), '_' || name, namespace, -1, 'b', 'A', oid, 0, 'array_' FROM enums);
+      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 0, 'array_' FROM types WHERE typarray > 0
+      UNION ALL SELECT oid, name, namespace, length, kind, category, 0, array_number(oid), relid, stem FROM user_types
+      UNION ALL SELECT array_number(oid), '_' || name, namespace, -1, 'b', 'A', oid, 0, 0, 'array_' FROM user_types);
 
 CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
@@ -77,12 +84,25 @@ UNION ALL SELECT oid, typarray, other, 11
 -- DuckDB's columns with the numbers of their types; text if PostgreSQL has no such type. One decimal is `numeric` without digits.
 CREATE VIEW numbered_columns AS
 SELECT c.*, data_type <> 'DECIMAL(37,10)' AS has_digits,
-       CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, array_number(e.oid), 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
+       CASE WHEN data_type LIKE '%]' THEN coalesce(array_number(u.oid), t.typarray, 1009) ELSE coalesce(u.oid, t.oid, 25) END AS type,
        CASE WHEN data_type LIKE 'DECIMAL(%)' AND has_digits THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
 FROM duckdb_columns() c
 LEFT JOIN by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
-LEFT JOIN (SELECT duckdb, min(oid) AS oid FROM enums GROUP BY duckdb) e ON e.duckdb = regexp_replace(c.data_type, '(\[[0-9]*\])+$', '')
+LEFT JOIN user_type_numbers u ON u.duckdb = regexp_replace(c.data_type, '(\[[0-9]*\])+$', '')
 WHERE is_visible(c.database_name) AND NOT c.internal;
+
+-- The attributes of composite types. A row in binary says the types of its fields, and some clients compare them with these. So texts are
+-- `text` here, as in rows, and maps are arrays.
+CREATE VIEW attributes AS
+SELECT f.relid, f.number, f.field.name AS name,
+       CASE WHEN base = 'MAP' THEN 2287 WHEN base = 'VARCHAR' THEN CASE WHEN is_array THEN 1009 ELSE 25 END
+            WHEN is_array THEN coalesce(array_number(u.oid), t.typarray, 1009) ELSE coalesce(u.oid, t.oid, 25) END AS type,
+       CASE WHEN base = 'DECIMAL' AND item <> 'DECIMAL(37,10)' THEN regexp_extract(item, ',(\d+)', 1)::INTEGER + 4 + 65536 * regexp_extract(item, '\((\d+)', 1)::INTEGER
+            ELSE -1 END AS modifier
+FROM (SELECT *, regexp_replace(field.type, '(\[[0-9]*\])+$', '') AS item, field.type LIKE '%]' AS is_array, split_part(item, '(', 1) AS base
+      FROM (SELECT relid, unnest(fields) AS field, unnest(range(1, len(fields) + 1)) AS number FROM composites)) f
+LEFT JOIN by_duckdb t ON t.known = f.base
+LEFT JOIN user_type_numbers u ON u.duckdb = f.item;
 
 -- Names in PostgreSQL's notation, with quotes where they are necessary (reserved words are in the manual's appendix "SQL Key Words").
 CREATE MACRO quote_ident(word) AS
@@ -105,8 +125,8 @@ CREATE MACRO format_type(number, modifier) AS
     (SELECT min(CASE WHEN argument.number = 1700 AND argument.modifier > 4
                      THEN 'numeric(' || ((argument.modifier - 4) // 65536) || ',' || ((argument.modifier - 4) % 65536) || ')' ELSE known END)
      FROM (SELECT number, modifier) AS argument(number, modifier), (FROM by_sql UNION ALL
-           SELECT oid, in_schema(schema, name) FROM enums UNION ALL
-           SELECT array_number(oid), in_schema(schema, name) || '[]' FROM enums)
+           SELECT oid, in_schema(schema, name) FROM user_types UNION ALL
+           SELECT array_number(oid), in_schema(schema, name) || '[]' FROM user_types)
      WHERE oid = argument.number);
 
 CREATE VIEW pg_namespace AS
@@ -190,10 +210,13 @@ UNION ALL
 SELECT oid, name, namespace, schema, 'i', len(column_names), 0, temporary, 0, false
 FROM declared WHERE kind IN ('p', 'u')
 UNION ALL
+SELECT relid, name, namespace, schema, 'c', len(fields), 0, false, 0, false FROM composites
+UNION ALL
 SELECT oid, name, 11, 'pg_catalog', 'r', 0, 0, false, 0, false FROM own_relations;
 
 CREATE VIEW pg_class AS
-SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype,
+SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace,
+       CASE kind WHEN 'c' THEN oid + 536870912 ELSE 0 END::BIGINT AS reltype, 0::BIGINT AS reloftype,
        10::BIGINT AS relowner, CASE kind WHEN 'r' THEN 2 WHEN 'i' THEN 403 ELSE 0 END::BIGINT AS relam, 0::BIGINT AS relfilenode,
        0::BIGINT AS reltablespace, 0 AS relpages, rows::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid,
        is_indexed AS relhasindex, false AS relisshared,
@@ -272,7 +295,10 @@ UNION ALL
 SELECT i.oid, as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
        false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
 FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM indexes) i
-LEFT JOIN numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
+LEFT JOIN numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place
+UNION ALL
+SELECT relid, as_name(name), type, -1, -1, number::SMALLINT, 0, modifier, false, false, false, '', '', false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
+FROM attributes;
 
 -- A default in PostgreSQL's form. Tools know by it that a column numbers its rows.
 CREATE MACRO shown_default(expression) AS

@@ -25,6 +25,13 @@ CREATE MACRO view_query(number) AS
      FROM (SELECT number) AS argument(number), duckdb_views() WHERE view_oid = argument.number);
 CREATE MACRO pg_get_viewdef(view) AS view_query(view);
 CREATE MACRO pg_get_viewdef(view, pretty) AS view_query(view);
+-- DuckDB's own names what a user's type is made of. A subquery with the argument could not have aggregates.
+CREATE MACRO pg_typeof(expression) AS
+    coalesce(map_extract_value((SELECT map(coalesce(list(duckdb), []), coalesce(list(in_schema(schema, name)), []))
+                                FROM user_types u JOIN user_type_numbers n USING (duckdb) WHERE u.oid = n.oid),
+                               regexp_replace(typeof(expression), '(\[[0-9]*\])+$', ''))
+             || CASE WHEN typeof(expression) LIKE '%]' THEN '[]' ELSE '' END,
+             lower(typeof(expression)));
 -- The subscripts of vectors (`catalog.sql`) count from 0.
 CREATE MACRO array_lower(list, dimension) AS CASE WHEN typeof(list) IN ('USMALLINT[]', 'UINTEGER[]') THEN 0 ELSE 1 END;
 CREATE MACRO array_upper(list, dimension) AS (len(list) - 1 + array_lower(list, dimension))::INTEGER;
@@ -102,7 +109,7 @@ CREATE MACRO words(given) AS
 CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT words(given)) AS argument(parts), relations
      WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
-     ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
+     ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', kind = 'c', oid LIMIT 1);
 -- The sequence of a column's default.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
     (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')

@@ -55,8 +55,9 @@ SYNTAX_FUNCTIONS = {
 #: DuckDB's functions for syntax without a function name, and PostgreSQL's names.
 SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
 OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
-#: The beginning of a cast that the server adds to a parameter (serve/duckdb/src/placeholder.rs).
-OWN_CAST = b"CAST(($"
+#: The beginnings of casts that the server adds: to a parameter (serve/duckdb/src/placeholder.rs), and to a list or a
+#: row in the place of a literal (serve/duckdb/src/literal/open.rs).
+OWN_CASTS = (b"CAST(($", b"CAST((system.main.list_value(", b"CAST(('(")
 
 #: What stands before the columns that a change returns.
 RETURNING = re.compile(r"\breturning\b", re.IGNORECASE)
@@ -147,7 +148,7 @@ class Tree:
         if kind in ("FUNCTION", "WINDOW"):
             return self.function(item)
         if kind == "CAST":
-            if self.text(item).startswith(OWN_CAST):
+            if self.text(item).startswith(OWN_CASTS):
                 return NOTHING, ""
             return self.cast(item["child"], type_name(item["type_expr"]))
         if kind == "CASE":

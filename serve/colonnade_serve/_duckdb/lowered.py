@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from colonnade._sources.duckdb_types.exact import quoted
 
-from .open_places import EXPECTED, TEXT, is_literal
-from .tree_nodes import CROSS, NULL, SELECT, Node
+from .open_places import EXPECTED, TEXT
+from .tree_nodes import CROSS, NULL, SELECT, Node, is_literal, may_have_rows
 
 if TYPE_CHECKING:
     from .library import Library
@@ -27,7 +27,7 @@ class Lowering:
             return item
         if item.get("class") == "DEFAULT":
             return NULL
-        if item.get("class") == "CAST" and is_literal(item["child"]):
+        if item.get("class") == "CAST" and is_literal(item["child"]) and not may_have_rows(item["child"]):
             # It has a type, and the server has translated it (serve/duckdb/src/literal.rs).
             child = {name: part for name, part in item["child"].items() if name != "query_location"}
             return {**item, "child": child}

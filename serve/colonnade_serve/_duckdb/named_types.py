@@ -1,6 +1,7 @@
 """PostgreSQL's numbers of users' types. DuckDB says of a column only what its type is made of.
 
-Of several enumerations with the same labels, a column has the number of the oldest one.
+Of several enumerations with the same labels, or composite types with the same attributes, a column has the number of
+the oldest one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from .catalog_epoch import ROWS
+from .type_names import TOKEN
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
     from .read_only_connection import ReadOnlyConnection
 
 #: What all types with a number begin with.
-PREFIX = "ENUM("
-#: The oldest first.
-QUERY = "SELECT duckdb, oid FROM colonnade_catalog.pg.enums ORDER BY oid DESC"
+ENUM, STRUCT = "ENUM(", "STRUCT("
+#: How many types a session remembers with their numbers.
+MAX_SHOWN = 256
+#: The oldest last, so that it stays.
+QUERY = "SELECT duckdb, oid FROM colonnade_catalog.pg.user_types WHERE duckdb IS NOT NULL ORDER BY oid DESC"
 
 
 def is_numbered(type_: str) -> bool:
-    """Whether the type may have a number."""
-    return type_.startswith(PREFIX)
+    """Whether the type or one within it may have a number."""
+    return ENUM in type_ or STRUCT in type_
 
 
 class Definitions:
@@ -47,6 +51,8 @@ class NamedTypes:
         #: How many statements of this session may have changed what it sees, and whether one of its transaction has.
         self._own, self._has_defined = 0, False
         self._found: tuple[tuple[int, int], dict[str, int]] | None = None
+        #: What `shown` has found.
+        self._shown: dict[str, str] = {}
 
     @property
     def state(self) -> tuple[int, int]:
@@ -63,16 +69,34 @@ class NamedTypes:
         self._has_defined = kind != "transaction"
 
     def shown(self, type_: str) -> str:
-        """The type with its number, for the server (`types.rs`)."""
-        if not is_numbered(type_):
+        """The type with its number and those of the types within it, for the server (`types.rs`)."""
+        if not is_numbered(type_) or not (numbers := self._numbers()):
             return type_
-        # A list's dimensions stand after the type.
-        end = type_.rindex(")") + 1
-        number = self._numbers().get(type_[:end])
-        return type_ if number is None else f"{type_[:end]} #{number}{type_[end:]}"
+        if (shown := self._shown.get(type_)) is None:
+            if len(self._shown) >= MAX_SHOWN:
+                self._shown.clear()
+            shown = self._shown[type_] = numbered(type_, numbers)
+        return shown
 
     def _numbers(self) -> dict[str, int]:
         state = self.state
         if self._found is None or self._found[0] != state:
             self._found = state, dict(self._connection.execute(QUERY).fetchall())
+            self._shown.clear()
         return self._found[1]
+
+
+def numbered(type_: str, numbers: dict[str, int]) -> str:
+    """The type with the numbers behind it and the types within it. A type may be nested deeper than Python's stack."""
+    pieces: list[str] = []
+    #: Where the names before open parentheses begin, and the last part.
+    opened, before = [], 0
+    for match in TOKEN.finditer(type_):
+        pieces.append(match[0])
+        if match[0] == "(":
+            opened.append(before)
+        elif match[0] == ")":
+            number = numbers.get(type_[opened.pop() : match.end()])
+            pieces += [] if number is None else [f" #{number}"]
+        before = match.start()
+    return "".join(pieces)

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .tree_nodes import NULL, TRUE, Node, column_of, expressions, row_parts, without_places
+from .tree_nodes import NULL, TRUE, Node, column_of, expressions, is_literal, may_differ, row_parts, without_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,6 @@ TEXT, BOOLEAN, COUNT = "VARCHAR", "BOOLEAN", "BIGINT"
 #: Functions of which all arguments have one type.
 ALIKE_FUNCTIONS = {"nullif", "greatest", "least", "list_value"}
 ALIKE_OPERATORS = {"OPERATOR_COALESCE", "COMPARE_IN", "COMPARE_NOT_IN", "ARRAY_CONSTRUCTOR", "OPERATOR_NULLIF"}
-SPACE = " \t\n\v\f\r"
 
 
 def refuses(_: str) -> bool:
@@ -57,15 +56,9 @@ class Place:
     otherwise: str | None = None
 
 
-def is_literal(node: Node) -> bool:
-    """Whether an expression is a literal without a type: a string, or NULL."""
-    return node.get("class") == "CONSTANT" and node["literal"]["kind"] in ("STRING", "NULL_LITERAL")
-
-
-def may_differ(node: Node) -> bool:
-    """Whether DuckDB may read a literal in another form than PostgreSQL: bytes, or an array."""
-    text = node["literal"].get("text", "")
-    return is_literal(node) and ((len(text) > 1 and "\\" in text) or text.lstrip(SPACE).startswith("{"))
+def of_rows(types: list[str]) -> str | None:
+    """The type of a literal with a cast, if the server cannot read the literal without it."""
+    return types[0] if types[0].startswith("STRUCT(") or types[0].endswith("]") else None
 
 
 def same(types: list[str]) -> str:
@@ -215,12 +208,17 @@ class OpenPlaces(ABC):
         return found
 
     def inferred(
-        self, node: Node, open_: list[Node], otherwise: str | None = None, accepts: Callable[[str], bool] = refuses
+        self,
+        node: Node,
+        open_: list[Node],
+        otherwise: str | None = None,
+        accepts: Callable[[str], bool] = refuses,
+        decide: Callable[[list[str]], str | None] = same,
     ) -> list[Node]:
         """Values whose types DuckDB infers within the expression `node`."""
         found = []
         for value in open_:
-            place = Place(self.key(value) or ("", 0), same, otherwise=otherwise, accepts=accepts)
+            place = Place(self.key(value) or ("", 0), decide, otherwise=otherwise, accepts=accepts)
             if self._add(place):
                 self.count += 1
                 place.numbers.append(self.count)
@@ -320,7 +318,8 @@ class OpenPlaces(ABC):
         if kind == "COLLATE":
             return self.decided(node["child"], TEXT)
         if kind == "CAST" and self.is_open(node["child"]):
-            return self.inferred(node, [node["child"]], accepts=lambda _: True)
+            decide = of_rows if is_literal(node["child"]) else same
+            return self.inferred(node, [node["child"]], accepts=lambda _: True, decide=decide)
         if kind == "SUBQUERY":
             return self._subquery(node)
         if kind in ("FUNCTION", "WINDOW"):

@@ -31,7 +31,7 @@ class RememberedStatement:
     row_bytes: int
     #: If its functions run beside the plan: the proof that they can.
     proof: Proof | None = None
-    #: The state of `NamedTypes` if a column has a number in it.
+    #: The state of `NamedTypes` if a column has, or may get, a number.
     named_types: tuple[int, int] | None = None
 
 

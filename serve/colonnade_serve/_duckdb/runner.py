@@ -14,7 +14,6 @@ from .batch_rows import Limits, reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .export import with_database
-from .named_types import is_numbered
 from .remembered import RememberedStatement, RememberedStatements
 from .result_width import check_converted
 
@@ -135,6 +134,7 @@ class StatementRunner:
             if relation is not None and statement.is_late:
                 self._statement_check.check_width(relation.columns, relation.types, limits.columns)
                 check_converted(relation.columns, relation.types)
+                catalog = CatalogColumns.of_late(self._library, relation.types)
             return self._rows(relation, statement.sql, limits, catalog)
         sql = statement.sql
         if statement.kind == "export":
@@ -159,7 +159,7 @@ class StatementRunner:
         sql, bytes_ = statement.sql, row_bytes(statement.types)
         rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
-        named_types = self._library.named_types.state if any(map(is_numbered, catalog.types.values())) else None
+        named_types = self._library.named_types.state if catalog.may_be_numbered else None
         if limits.may_be_encoded and self.gathering is not None:
             gathered = self.gathering.submit_bound(statement, parameters)
             if gathered is not None:

@@ -283,7 +283,8 @@ class Session:
                 raise
             # The error is the statement's, which is told when it runs.
             return []
-        return self._open_types.of_literals(statement.sql)
+        literals = self._open_types.of_literals(statement.sql)
+        return [(at, self.library.named_types.shown(type_)) for at, type_ in literals]
 
     @binding
     def inputs(

@@ -14,6 +14,7 @@ TRUE: Node = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "literal": {"kind":
 ONE: Node = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "literal": {"kind": "INTEGER", "text": "1"}}
 SELECT: Node = {"type": "SELECT_NODE", "cte_map": {}, "aggregate_handling": "STANDARD_HANDLING"}
 CROSS: Node = {"type": "JOIN", "join_type": "INNER", "ref_type": "CROSS"}
+SPACE = " \t\n\v\f\r"
 
 
 def select(items: list[Node], source: Node, map_: Node) -> Node:
@@ -75,3 +76,19 @@ def without_places(item: Any) -> Any:
         return item
     places = ("query_location", "query_location_length")
     return {name: without_places(part) for name, part in item.items() if name not in places}
+
+
+def is_literal(node: Node) -> bool:
+    """Whether an expression is a literal without a type: a string, or NULL."""
+    return node.get("class") == "CONSTANT" and node["literal"]["kind"] in ("STRING", "NULL_LITERAL")
+
+
+def may_differ(node: Node) -> bool:
+    """Whether DuckDB may read a literal in another form than PostgreSQL: bytes, an array, or a row."""
+    text = node["literal"].get("text", "")
+    return is_literal(node) and ((len(text) > 1 and "\\" in text) or may_have_rows(node))
+
+
+def may_have_rows(node: Node) -> bool:
+    """Whether a literal may be a row or an array."""
+    return node["literal"].get("text", "").lstrip(SPACE).startswith(("{", "("))

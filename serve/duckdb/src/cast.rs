@@ -25,7 +25,8 @@ pub fn cast(type_: &Type, value: &ParameterValue) -> Result<String, InputError> 
     Ok(format!("{}{}", digits.type_name()?, "[]".repeat(depth)))
 }
 
-fn dimensions(name: &str) -> usize {
+/// How many lists a type is.
+pub(crate) fn dimensions(name: &str) -> usize {
     let mut count = 0;
     let mut rest = name;
     while let Some((item, _)) = rest.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {

@@ -45,23 +45,28 @@ const CATALOG_INFORMATION: &str = "colonnade_catalog.information.";
 /// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does
 /// not finish it.
 const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
-/// A query with the same result. All types here are arrays, ranges or have no parts, and arrays of ranges have the deepest
-/// ones. Parts are before their wholes.
+/// A query with the same result: the types, the types of which they are made, and so on. Parts are before their wholes.
 const TYPES: &str = "\
-    WITH parts AS (\
-        SELECT t.*, r.rngsubtype AS subtype, \
-               CASE WHEN t.typelem <> 0 THEN 2 WHEN r.rngsubtype IS NULL THEN 0 ELSE 1 END AS level \
+    WITH RECURSIVE known AS (\
+        SELECT t.*, r.rngsubtype AS subtype, a.types, a.names \
         FROM colonnade_catalog.pg.pg_type t \
-        LEFT JOIN colonnade_catalog.pg.pg_range r ON t.oid IN (r.rngtypid, r.rngmultitypid)), \
-    asked AS (SELECT oid, typelem FROM parts WHERE system.main.list_contains($1::BIGINT[], oid)), \
-    wholes AS (SELECT oid FROM asked UNION SELECT typelem FROM asked) \
+        LEFT JOIN colonnade_catalog.pg.pg_range r ON t.oid IN (r.rngtypid, r.rngmultitypid) \
+        LEFT JOIN (SELECT relid, system.main.list(type ORDER BY number) AS types, system.main.list(name ORDER BY number) AS names \
+                   FROM colonnade_catalog.pg.attributes GROUP BY relid) a ON a.relid = t.typrelid), \
+    parts AS (\
+        SELECT oid AS whole, typelem AS part FROM known WHERE typelem <> 0 \
+        UNION ALL SELECT oid, subtype FROM known WHERE subtype IS NOT NULL \
+        UNION ALL SELECT oid, unnest(types) FROM known), \
+    reached AS (\
+        SELECT oid, 0 AS level FROM known WHERE system.main.list_contains($1::BIGINT[], oid) \
+        UNION SELECT part, level + 1 FROM reached JOIN parts ON whole = reached.oid) \
     SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
-           t.subtype AS range_subtype, NULL::VARCHAR[] AS attrtypoids, NULL::VARCHAR[] AS attrnames, \
+           t.subtype AS range_subtype, colonnade_catalog.pg.as_oids(t.types) AS attrtypoids, t.names AS attrnames, \
            0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, s.typname AS range_subtype_name \
-    FROM parts t LEFT JOIN parts e ON e.oid = t.typelem LEFT JOIN parts s ON s.oid = t.subtype \
-    WHERE t.oid IN (FROM wholes) OR t.oid IN (SELECT subtype FROM parts WHERE oid IN (FROM wholes)) \
-    ORDER BY t.level";
+    FROM known t JOIN (SELECT oid, system.main.max(level) AS level FROM reached GROUP BY oid) AS found ON found.oid = t.oid \
+    LEFT JOIN known e ON e.oid = t.typelem LEFT JOIN known s ON s.oid = t.subtype \
+    ORDER BY found.level DESC";
 
 /// DuckDB's lists of databases and tables, without the catalog's own database.
 const LISTS: [(&[&str], &str); 3] = [

@@ -4,6 +4,7 @@
 //! - DROP of a type, a sequence or a macro with CASCADE drops the tables that use it, with their rows. So CASCADE is left
 //!   out, and DuckDB refuses to drop what tables use;
 //! - ALTER TABLE … ADD UNIQUE makes a unique index, which means the same. DuckDB keeps its name, and can drop it;
+//! - ALTER TYPE, and a composite type without attributes, are refused: DuckDB changes no type, and its rows have fields;
 //! - other commands for a table with an index run without it, and make it again (`indexes`).
 
 mod indexes;
@@ -25,6 +26,8 @@ pub(crate) enum Definition<'a> {
     /// CREATE INDEX without a name. `columns` are what PostgreSQL names it after, and `rest` begins with USING or a
     /// parenthesis.
     Index { is_unique: bool, table: &'a str, columns: Vec<String>, rest: &'a str },
+    /// What DuckDB cannot define.
+    Refused { message: &'static str, hint: &'static str },
     /// ALTER TABLE. `before` is what stands before the table's name, without ONLY.
     Alter { before: &'a str, table: &'a str, commands: Vec<Command<'a>> },
 }
@@ -52,18 +55,21 @@ enum CommandKind<'a> {
 
 /// Reads such a statement. `None` for those that DuckDB runs as they are.
 pub(crate) fn read(statement: &str) -> Option<Definition<'_>> {
-    let is_any =
-        code(statement, Dialect::DuckDb).next().is_some_and(|first| first.is_one_of(&["drop", "alter", "create"]));
+    let mut head = code(statement, Dialect::DuckDb);
+    let (first, second) = (head.next()?, head.next()?);
+    let is_any = first.is_one_of(&["drop", "alter"])
+        || first.is_word("create") && second.is_one_of(&["type", "index", "unique"]);
     if !is_any {
         return None;
     }
     let mut tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     tokens.pop_if(|last| last.is_symbol(b';'));
     let parts = Parts { statement, tokens: &tokens };
-    match &*tokens[0].folded() {
-        "drop" => parts.dropped(),
-        "create" => parts.unnamed_index(),
-        _ => parts.altered(),
+    match () {
+        () if first.is_word("drop") => parts.dropped(),
+        () if second.is_word("type") => parts.refused(),
+        () if first.is_word("create") => parts.unnamed_index(),
+        () => parts.altered(),
     }
 }
 
@@ -145,6 +151,22 @@ impl<'s> Parts<'s, '_> {
         let columns = names::of_columns(self.tokens.get(end..)?)?;
         let rest = self.text(end..self.tokens.len());
         Some(Definition::Index { is_unique, table: self.text(start..end), columns, rest })
+    }
+
+    /// A definition of a type that DuckDB cannot have.
+    fn refused(&self) -> Option<Definition<'s>> {
+        if self.is(0, "alter") {
+            let message = "ALTER TYPE is not supported, because DuckDB changes no types";
+            let hint = "Create another type, change the columns by ALTER TABLE ... ALTER COLUMN ... TYPE, and drop the old type.";
+            return Some(Definition::Refused { message, hint });
+        }
+        let [.., as_, open, close] = self.tokens else { return None };
+        let is_empty = as_.is_word("as") && open.is_symbol(b'(') && close.is_symbol(b')');
+        let message = "composite types without attributes are not supported";
+        is_empty.then_some(Definition::Refused {
+            message,
+            hint: "Add an attribute, as in CREATE TYPE name AS (a integer).",
+        })
     }
 
     fn altered(&self) -> Option<Definition<'s>> {
@@ -244,6 +266,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
     fn run_parts(&mut self, definition: Definition<'_>) -> Result<(), EngineError> {
         match definition {
+            Definition::Refused { message, hint } => {
+                let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+                Err(EngineError { hint: Some(hint.to_owned()), ..error })
+            }
             Definition::Drop { before, names, after } => {
                 names.into_iter().try_for_each(|name| self.run_own(&format!("{before} {name} {after}")).map(drop))
             }

@@ -90,11 +90,20 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     fn user_type(&mut self, oid: u32) -> Result<Option<Type>, EngineError> {
         let query = format!(
             "SELECT colonnade_catalog.pg.quote_ident(schema) || '.' || colonnade_catalog.pg.quote_ident(name) \
-             FROM colonnade_catalog.pg.enums WHERE oid = {oid}"
+             FROM colonnade_catalog.pg.user_types WHERE oid = {oid}"
         );
         let rows = self.own_rows(&Translated::of(&query), &[])?;
-        let name = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-        Ok(name.map(|name| Type::new(name, TypeKind::Enum(oid))))
+        let Some(name) = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()) else {
+            return Ok(None);
+        };
+        if !oid::is_composite(oid) {
+            return Ok(Some(Type::new(name, TypeKind::Enum(oid))));
+        }
+        // Another type of the same attributes may have the number that the description gives.
+        Ok(type_called(&mut self.connection, &name)?.map(|type_| match type_.kind {
+            TypeKind::Composite { fields, .. } => Type::new(name, TypeKind::Composite { number: oid, fields }),
+            kind => Type::new(name, kind),
+        }))
     }
 }
 
@@ -165,6 +174,18 @@ impl OpenStatement {
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
         self.statement.clone().edited(self.placeholders.casts(&names))
     }
+}
+
+/// The type with a name in SQL. `None` if there is none.
+pub(crate) fn type_called(
+    connection: &mut FencedConnection<impl LibraryConnection>,
+    name: &str,
+) -> Result<Option<Type>, EngineError> {
+    let described = if_types_fit(connection.describe(&Translated::of(&format!("SELECT NULL::{name}")), &[]))?;
+    Ok(match described.map(|found| found.columns) {
+        Some(Columns::Known(columns)) => columns.into_iter().next().map(|(_, type_)| type_),
+        _ => None,
+    })
 }
 
 /// The types that the places of a statement give its open placeholders, by number from 1, as far as they do.

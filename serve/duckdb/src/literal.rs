@@ -4,13 +4,19 @@
 //! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal
 //! that PostgreSQL would refuse is not changed.
 
+mod open;
+
 use std::ops::Range;
 
-use colonnade_server::parameter::{InputError, ParameterValue, from_text};
+use colonnade_server::parameter::{ParameterValue, from_text};
+use colonnade_server::value::keyed::KeyedType;
 use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Reading, Token, TokenKind, code, quote};
+use colonnade_sql::{Dialect, Reading, Token, TokenKind, quote};
 
+pub use self::open::{is_open, may_be_open, row_casts, typed};
+
+use self::open::is_row;
 use crate::cast::cast as cast_name;
 use crate::types;
 
@@ -70,10 +76,26 @@ fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String,
     let item_type = types::named(if is_bytes { "BLOB" } else { "VARCHAR" });
     let list = Type::list_of(item_type);
     let value = value.trim_ascii_start().starts_with('{').then(|| from_text(&list, value).ok())??;
+    // The form of rows depends on the attributes of their type (`typed`).
+    if has_rows(&value) && !TEXTS.iter().any(|text| name.is_word(text)) && KeyedType::of_name(&name.folded()).is_none()
+    {
+        return None;
+    }
     let item_name = &statement[name.start..type_[item - 1].end()];
     // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+/// Types whose values are texts in any form.
+const TEXTS: [&str; 7] = ["text", "varchar", "character", "char", "bpchar", "name", "string"];
+
+fn has_rows(value: &ParameterValue) -> bool {
+    match value {
+        ParameterValue::List(items) => items.iter().any(has_rows),
+        ParameterValue::Text(text) => is_row(text),
+        _ => false,
+    }
 }
 
 /// A literal in `CAST('{1}' AS int[])` or `numeric '1.2345'`: the replaced bytes and the new text.
@@ -147,49 +169,6 @@ fn bytes_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Optio
         (value.starts_with("\\x") && (is_cast || is_named)).then(|| from_text(&types::named("BLOB"), value).ok())??;
     let start = if is_named { tokens[at - 1].start } else { tokens[at].start };
     Some((start..tokens[at].end(), expression(&value)))
-}
-
-/// Whether a statement may have literals whose form depends on the type that their place gives them. It is decided
-/// without DuckDB.
-pub fn may_be_open(statement: &str) -> bool {
-    statement.contains(['\\', '{'])
-        && code(statement, Dialect::DuckDb)
-            .any(|token| token.string(Dialect::DuckDb).is_some_and(|value| is_open(&value)))
-}
-
-/// Whether DuckDB reads a text as another list or as other bytes than PostgreSQL, if its place gives it such a type.
-pub fn is_open(value: &str) -> bool {
-    let list = Type::list_of(types::named("VARCHAR"));
-    // A backslash alone is in the ESCAPE of each LIKE.
-    value.len() > 1 && value.contains('\\')
-        || value.trim_ascii_start().starts_with('{') && from_text(&list, value).is_ok()
-}
-
-/// The changes that put literals into the form of the types that their places give them. `types` has the first byte of
-/// each.
-///
-/// # Errors
-/// A text that is not of its type.
-pub fn typed(statement: &str, types: &[(usize, Type)]) -> Result<Edits, InputError> {
-    let mut edits = Edits::default();
-    for token in code(statement, Dialect::DuckDb) {
-        let Ok(found) = types.binary_search_by_key(&token.start, |(start, _)| *start) else { continue };
-        let (type_, Some(value)) = (&types[found].1, token.string(Dialect::DuckDb)) else { continue };
-        let mut item = type_;
-        while let TypeKind::List(inner) = &item.kind {
-            item = inner;
-        }
-        let is_list = matches!(type_.kind, TypeKind::List(_)) && value.trim_ascii_start().starts_with(['{', '[']);
-        // Rows have DuckDB's text form.
-        if is_list && !matches!(item.kind, TypeKind::Record | TypeKind::Map | TypeKind::Unsupported) {
-            let value = from_text(type_, &value)?;
-            value.check_dimensions(type_)?;
-            edits.replace(token.range(), format!("CAST({} AS {})", expression(&value), cast_name(type_, &value)?));
-        } else if type_.kind == TypeKind::Bytes && type_.name == "BLOB" {
-            edits.replace(token.range(), expression(&from_text(type_, &value)?));
-        }
-    }
-    Ok(edits)
 }
 
 /// Rewrites `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at` as IN and NOT IN. There DuckDB gives the items
@@ -286,6 +265,10 @@ mod tests {
             (r"select CAST('\x00ff' AS bytea)", "select CAST(system.main.unhex('00FF') AS bytea)"),
             (r"select bytea '\x00ff', 1", "select system.main.unhex('00FF'), 1"),
             (r"select E'\\x00ff' :: bytea", "select system.main.unhex('00FF')"),
+            (
+                r"select '{(1)}'::text[], '{(1)}'::c[]",
+                "select CAST(system.main.list_value('(1)') AS text[]), '{(1)}'::c[]",
+            ),
             ("values ('{1,NULL}'::int4[])", "values (CAST(system.main.list_value('1', NULL) AS int4[]))"),
             ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
             ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
@@ -345,19 +328,30 @@ mod tests {
 
     #[test]
     fn literals_get_the_form_of_their_types() {
-        let statement = r"insert into t values ('\x00ff', '{a,{b}', '{a,b}', 'é')";
+        let statement = r"insert into t values ('\x00ff', '{a,{b}', '{a,b}', 'é', '(1,)')";
         assert!(may_be_open(statement));
         let open = |text: &str, type_name: &str| (statement.find(text).unwrap(), types::named(type_name));
-        let found = [open(r"'\x00ff'", "BLOB"), open("'{a,b}'", "VARCHAR[]")];
+        let row = "STRUCT(a INTEGER, b VARCHAR) #536891658";
+        let found = [open(r"'\x00ff'", "BLOB"), open("'{a,b}'", "VARCHAR[]"), open("'(1,)'", row)];
         let edits = typed(statement, &found).unwrap();
         assert_eq!(
             edits.apply(statement).text,
-            "insert into t values (system.main.unhex('00FF'), '{a,{b}', CAST(system.main.list_value('a', 'b') AS VARCHAR[]), 'é')"
+            "insert into t values (system.main.unhex('00FF'), '{a,{b}', CAST((system.main.list_value('a', 'b')) AS VARCHAR[]), 'é', \
+             CAST(('(\"1\", NULL)') AS STRUCT(a INTEGER, b VARCHAR)))"
         );
         assert!(typed(statement, &[open("'{a,{b}'", "VARCHAR[]")]).is_err());
-        for statement in ["select 1", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
+        assert!(may_be_open("select $$ (1,)$$") && may_be_open("select '(1)'"));
+        for statement in ["select 1", "select f('a')", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
             assert!(!may_be_open(statement), "{statement}");
         }
+    }
+
+    #[test]
+    fn casts_of_rows_have_names_of_types() {
+        let statement =
+            "select '(1)'::s.\"T\"[], cast('{(1)}' as item), $$(1)$$ :: c, 'x'::c, item '(1)', f('(1)' as c)";
+        let found: Vec<_> = row_casts(statement).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(found, ["s.\"T\"[]", "item", "c"]);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use colonnade_sql::edit::Edits;
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
 
+use crate::cast::dimensions;
+
 /// The placeholders of a statement, in its order.
 #[derive(Debug, Default)]
 pub struct Placeholders {
@@ -86,7 +88,7 @@ impl Placeholders {
                 // PostgreSQL's type of an array does not have the number of dimensions. DuckDB would make a text of an
                 // inner list.
                 if let Some((count, end)) = placeholder.brackets {
-                    edits.insert(end, "[]".repeat(name.matches("[]").count().saturating_sub(count)));
+                    edits.insert(end, "[]".repeat(dimensions(name).saturating_sub(count)));
                 }
             }
         }
@@ -135,6 +137,9 @@ mod tests {
                         (v) as x";
         let casts = Placeholders::find(sql).casts(&[Some("T[][]".to_owned())]).apply(sql).text.into_owned();
         assert_eq!(casts.replace("CAST(($1) AS T[][])", "(v)"), expected);
+        let row = [Some("STRUCT(a T[])[]".to_owned())];
+        let casts = Placeholders::find("select $1::c[]").casts(&row).apply("select $1::c[]").text.into_owned();
+        assert_eq!(casts, "select CAST(($1) AS STRUCT(a T[])[])::c[]");
     }
 
     proptest::proptest! {

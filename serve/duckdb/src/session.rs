@@ -1,5 +1,7 @@
 //! One client's session in DuckDB.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use colonnade_server::error::Failure;
@@ -70,10 +72,21 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         if !literal::may_be_open(&translated.text) {
             return Ok(translated);
         }
-        let types = match Outline::of(&translated.text) {
+        let mut types = match Outline::of(&translated.text) {
             Some(outline) => outline.literal_types(&self.connection.open_literals(&Translated::of(&outline.text))?),
             None => self.connection.open_literals(&translated)?,
         };
+        let mut called = HashMap::new();
+        for (start, name) in literal::row_casts(&translated.text) {
+            let Err(place) = types.binary_search_by_key(&start, |(start, _)| *start) else { continue };
+            let type_ = match called.entry(name) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(describe::type_called(&mut self.connection, name)?),
+            };
+            if let Some(type_) = type_.as_ref().filter(|type_| type_.has_rows()) {
+                types.insert(place, (start, type_.clone()));
+            }
+        }
         let edits = literal::typed(&translated.text, &types).map_err(of_input)?;
         Ok(translated.edited(edits))
     }

@@ -5,6 +5,7 @@
 //!   written into it, as DuckDB's columns of texts do whatever their lengths;
 //! - functions with any number of arguments, which a macro cannot have;
 //! - `json_agg` with an order or a filter (`json_aggregates`);
+//! - `CREATE TYPE … AS (…)`, DuckDB's type of rows with names;
 //! - `CREATE UNLOGGED TABLE`: DuckDB writes every table to its log, which is more than is asked for;
 //! - literals of bytes in functions of bytes, which are macros, so that DuckDB does not know what they take;
 //! - functions that give rows among the columns of a SELECT (`select_items`), and subqueries that select nothing.
@@ -33,6 +34,15 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         && table.is_word("table")
     {
         edits.remove(unlogged.range());
+    }
+    if let [create, type_, rest @ ..] = tokens
+        && create.is_word("create")
+        && type_.is_word("type")
+        && let Some(as_) = rest.iter().position(|token| token.is_word("as"))
+        && rest[..as_].iter().all(|token| token.is_symbol(b'.') || token.name().is_some())
+        && let Some(open) = rest.get(as_ + 1).filter(|open| open.is_symbol(b'('))
+    {
+        edits.insert(open.start, "STRUCT");
     }
     for (at, group) in tokens.windows(3).enumerate() {
         let [word, open, digits] = group else { continue };
@@ -123,6 +133,14 @@ mod tests {
         assert_eq!(rewritten("create unlogged table t (i int)"), "create  table t (i int)");
         let other = "create table unlogged (i int)";
         assert_eq!(rewritten(other), other);
+    }
+
+    #[test]
+    fn a_composite_type_is_a_type_of_rows() {
+        assert_eq!(rewritten("create type s.\"T\" as (a int, b text)"), "create type s.\"T\" as STRUCT(a int, b text)");
+        for other in ["create type t as enum ('a')", "create type t as struct(a int)", "create type as t (a)"] {
+            assert_eq!(rewritten(other), other);
+        }
     }
 
     #[test]

@@ -6,17 +6,31 @@ use colonnade_server::value::oid;
 use colonnade_server::value::types::{self, Type, TypeKind};
 use colonnade_server::value::unconstrained;
 
-/// The type with this name. The names are those of DuckDB's `typeof` (DuckDB manual, "Data Types").
+/// The nesting of composite types up to which their values are read. Deeper ones have DuckDB's text form.
+const MAX_DEPTH: usize = 16;
+
+/// The type with this name. The names are those of DuckDB's `typeof` (DuckDB manual, "Data Types"), in which the types
+/// of users have their numbers.
 pub fn named(name: &str) -> Type {
+    nested(name, 0)
+}
+
+fn nested(name: &str, depth: usize) -> Type {
     match types::numbered(name) {
+        (row, Some(number)) if oid::is_composite(number) => {
+            let fields = types::fields(row).filter(|_| depth < MAX_DEPTH);
+            let fields = fields.map(|found| found.iter().map(|field| nested(field.type_name, depth + 1)).collect());
+            let kind = fields.map_or(TypeKind::Record, |fields| TypeKind::Composite { number, fields });
+            Type::new(types::without_numbers(row), kind)
+        }
         (name, Some(number)) => Type::new(name, TypeKind::Enum(number)),
         _ => match items(name) {
             // The item's name may have a number.
             Some((item, size)) => {
-                let item = named(item);
+                let item = nested(item, depth);
                 Type::new(format!("{}{size}", item.name), TypeKind::List(Box::new(item)))
             }
-            None => Type::new(name, kind(name)),
+            None => Type::new(types::without_numbers(name), kind(name)),
         },
     }
 }
@@ -55,6 +69,7 @@ fn of_postgres(type_: &Type) -> Type {
         TypeKind::Text
         | TypeKind::Name
         | TypeKind::Enum(_)
+        | TypeKind::Composite { .. }
         | TypeKind::Vector(_)
         | TypeKind::Record
         | TypeKind::Map => "VARCHAR",
@@ -93,6 +108,7 @@ fn kind(name: &str) -> TypeKind {
         "BLOB" | "GEOMETRY" => TypeKind::Bytes,
         "BIT" => TypeKind::Bits,
         "name" => TypeKind::Name,
+        "oid" => TypeKind::Oid,
         "int2vector" => TypeKind::Vector(oid::INT2VECTOR),
         "oidvector" => TypeKind::Vector(oid::OIDVECTOR),
         "DATE" => TypeKind::Date,
@@ -129,6 +145,8 @@ mod tests {
             ("ENUM('a', 'b') #20745[]", 20745 + (1 << 30), -1),
             ("ENUM('a', 'b') #20745[3][]", 20745 + (1 << 30), -1),
             ("STRUCT(a INTEGER[], b VARCHAR)", oid::RECORD, -1),
+            ("STRUCT(a INTEGER[], b VARCHAR) #536891658", 536_891_658, -1),
+            ("STRUCT(a ENUM('a') #20745) #536891658[]", 536_891_658 + (1 << 30), -1),
             ("MAP(VARCHAR, INTEGER)", 2287, -1),
             ("STRUCT(a INTEGER)[]", 2287, -1),
             ("TIMESTAMP WITH TIME ZONE", oid::TIMESTAMPTZ, -1),
@@ -140,6 +158,19 @@ mod tests {
             let info = named(name).info();
             assert_eq!((info.oid, info.modifier), (oid, modifier), "{name}");
         }
+    }
+
+    #[test]
+    fn attributes_of_composite_types_have_types() {
+        let found = named("STRUCT(a INTEGER, b STRUCT(x ENUM('a') #20745) #536891658[]) #536891659");
+        assert_eq!(found.name, "STRUCT(a INTEGER, b STRUCT(x ENUM('a'))[])");
+        let TypeKind::Composite { number, fields } = found.kind else { panic!("{found:?}") };
+        assert_eq!(number, 536_891_659);
+        assert_eq!(fields[1].name, "STRUCT(x ENUM('a'))[]");
+        let oids: Vec<_> = fields.iter().map(|field| field.info().oid).collect();
+        assert_eq!(oids, [oid::INT4, 536_891_658 + (1 << 30)]);
+        let deep = "STRUCT(a ".repeat(9_999) + "INTEGER" + &") #536891658".repeat(9_999);
+        assert!(matches!(named(&deep).kind, TypeKind::Composite { .. }));
     }
 
     #[test]

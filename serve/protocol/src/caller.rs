@@ -15,7 +15,7 @@ use crate::connection::registry::Registry;
 use crate::notifications::SessionNotifications;
 use crate::session::prepared::lists::SessionLists;
 
-pub use listing::Listed;
+pub use listing::{Listed, json_text};
 pub use signals::{Signal, SignalRefusal};
 
 /// A session, for the functions that its statements call.

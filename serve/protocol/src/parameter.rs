@@ -2,6 +2,7 @@
 //! a CAST of the engine accepts.
 
 mod binary;
+mod composite;
 mod instant;
 mod interval;
 mod keyed;
@@ -94,7 +95,9 @@ pub(crate) fn max_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
         (TypeKind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
         _ => (0, 0),
     };
-    bytes.len() + ALLOCATION_OVERHEAD + items * (size_of::<ParameterValue>() + ALLOCATION_OVERHEAD + digits)
+    composite::expansion(type_).saturating_mul(bytes.len())
+        + ALLOCATION_OVERHEAD
+        + items * (size_of::<ParameterValue>() + ALLOCATION_OVERHEAD + digits)
 }
 
 /// A value that is not of its type.
@@ -123,6 +126,32 @@ pub enum InputError {
     /// A number or a time that the engine's type cannot represent.
     #[error("a value is out of range for type {0}")]
     Range(String),
+    /// The text is not a row of the type.
+    #[error("malformed record literal: \"{text}\"")]
+    Row {
+        /// The text, or its beginning.
+        text: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A field of a row in binary has another type than the attribute.
+    #[error("binary data has type {sent} instead of expected {expected} in record column {column}")]
+    FieldType {
+        /// The number of the field, from 1.
+        column: usize,
+        /// The number of its type.
+        sent: u32,
+        /// The number of the attribute's type.
+        expected: u32,
+    },
+    /// A row in binary has another number of fields than its type.
+    #[error("wrong number of columns: {sent}, expected {expected}")]
+    FieldCount {
+        /// The number of fields.
+        sent: i32,
+        /// The number of attributes.
+        expected: usize,
+    },
     /// The lists of the value are nested more or less deep than those of the type.
     #[error("the value has another number of dimensions than the type {0}")]
     Dimensions(String),
@@ -131,13 +160,18 @@ pub enum InputError {
 impl ClientError for InputError {
     fn code(&self) -> SqlState {
         match self {
-            Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
+            Self::Syntax { .. } | Self::Row { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
+            Self::FieldType { .. } | Self::FieldCount { .. } => SqlState::DATATYPE_MISMATCH,
             Self::Binary(_) => SqlState::new("22P03"),
             Self::NoBinary(_) | Self::Dimensions(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Encoding => SqlState::new("22021"),
             Self::Text(error) => error.code(),
             Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         }
+    }
+
+    fn detail(&self) -> Option<String> {
+        if let Self::Row { problem, .. } = self { Some((*problem).to_owned()) } else { None }
     }
 
     fn hint(&self) -> Option<String> {
@@ -148,8 +182,16 @@ impl ClientError for InputError {
 impl InputError {
     /// The error for a text that is not a value of `type_`.
     pub fn syntax(type_: &Type, text: &str) -> Self {
-        /// The number of characters of the text that are shown.
-        const SHOWN: usize = 80;
-        Self::Syntax { type_name: type_.name.clone(), text: text.chars().take(SHOWN).collect() }
+        Self::Syntax { type_name: type_.name.clone(), text: beginning(text) }
     }
+
+    fn row(text: &str, problem: &'static str) -> Self {
+        Self::Row { text: beginning(text), problem }
+    }
+}
+
+/// The part of a text that is shown.
+fn beginning(text: &str) -> String {
+    const SHOWN: usize = 80;
+    text.chars().take(SHOWN).collect()
 }

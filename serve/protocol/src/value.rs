@@ -159,6 +159,8 @@ pub(crate) enum LogicalType {
     Bits,
     /// A name in PostgreSQL's catalog.
     Name,
+    /// A number in PostgreSQL's catalog.
+    Oid,
     /// Text of numbers with spaces between them: the number of PostgreSQL's type.
     Vector(u32),
     /// The keys of a type that the engine lacks.
@@ -200,6 +202,7 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
         Some("BIT") if is_text => LogicalType::Bits,
         // PostgreSQL's own names. They occur in the catalog, and if PostgreSQL is the source.
         Some("name") if is_text => LogicalType::Name,
+        Some("oid") if *field.data_type() == DataType::UInt64 => LogicalType::Oid,
         Some("int2vector") if is_text => LogicalType::Vector(oid::INT2VECTOR),
         Some("oidvector") if is_text => LogicalType::Vector(oid::OIDVECTOR),
         // PostgreSQL's own name, if it is the source.
@@ -221,28 +224,31 @@ pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
         };
         return field.clone().with_data_type(list);
     }
-    let types = types::fields(database_type).unwrap_or_default();
+    let (row, number) = types::numbered(database_type);
+    let types = types::fields(row).unwrap_or_default();
     let describe = |fields: &Fields| {
         let described =
-            fields.iter().zip(&types).map(|(field, type_)| Arc::new(self::with_database_type(field, type_)));
+            fields.iter().zip(&types).map(|(field, type_)| Arc::new(self::with_database_type(field, type_.type_name)));
         (fields.len() == types.len()).then(|| DataType::Struct(described.collect()))
     };
-    match field.data_type() {
-        DataType::Struct(fields) if let Some(described) = describe(fields) => {
-            return field.clone().with_data_type(described);
+    let described = match field.data_type() {
+        DataType::Struct(fields) => describe(fields),
+        DataType::Map(entries, is_sorted) if let DataType::Struct(fields) = entries.data_type() => {
+            let entries = |described| Arc::new(entries.as_ref().clone().with_data_type(described));
+            describe(fields).map(|described| DataType::Map(entries(described), *is_sorted))
         }
-        DataType::Map(entries, is_sorted)
-            if let DataType::Struct(fields) = entries.data_type()
-                && let Some(described) = describe(fields) =>
-        {
-            let entries = Arc::new(entries.as_ref().clone().with_data_type(described));
-            return field.clone().with_data_type(DataType::Map(entries, *is_sorted));
-        }
-        _ => {}
+        _ => None,
+    };
+    // The fields have said all of a row without a number.
+    let is_complete = described.is_some() && number.is_none();
+    let data_type = described.unwrap_or_else(|| field.data_type().clone());
+    let field = field.clone().with_data_type(data_type);
+    if is_complete {
+        return field;
     }
     let mut metadata = field.metadata().clone();
     metadata.insert(DATABASE_TYPE.to_owned(), database_type.to_owned());
-    field.clone().with_metadata(metadata)
+    field.with_metadata(metadata)
 }
 
 #[cfg(test)]

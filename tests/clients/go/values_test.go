@@ -148,3 +148,31 @@ func TestValuesComeBack(t *testing.T) {
 		}
 	}
 }
+
+func TestCompositeTypesAreLoaded(t *testing.T) {
+	ctx, conn := connect(t)
+	execute(t, conn, "create type go_item as (a integer, b text)")
+	execute(t, conn, "create type go_whole as (item go_item, items go_item[])")
+	defer execute(t, conn, "drop type go_item")
+	defer execute(t, conn, "drop type go_whole")
+	for _, name := range []string{"go_item", "go_item[]", "go_whole"} {
+		loaded, err := conn.LoadType(ctx, name)
+		require(t, err)
+		conn.TypeMap().RegisterType(loaded)
+	}
+	type item struct {
+		A int32
+		B *string
+	}
+	type whole struct {
+		Item  item
+		Items []item
+	}
+	text := "b,\"c\\ '"
+	given := whole{item{1, &text}, []item{{2, nil}}}
+	for _, mode := range modes[:3] {
+		equal(t, value[item](t, conn, "select $1::go_item", mode, given.Item), given.Item, mode)
+		equal(t, value[whole](t, conn, "select $1::go_whole", mode, given), given, mode)
+		equal(t, value[[]item](t, conn, "select ($1::go_whole).items", mode, given), given.Items, mode)
+	}
+}

@@ -1,6 +1,8 @@
-//! Functions of SQL that reach the session whose statement calls them (`serve/protocol/src/caller.rs`).
+//! Functions of SQL that reach the session whose statement calls them (`serve/protocol/src/caller.rs`), and one that
+//! reads what DuckDB knows of a type.
 
 mod advisory;
+mod attributes;
 mod listing;
 mod notifications;
 mod signal;
@@ -33,6 +35,7 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
         let input = &*input;
         report(input.error, |api| {
             advisory::register(api, input)?;
+            attributes::register(api, input)?;
             listing::register(api, input)?;
             notifications::register(api, input)?;
             signal::register(api, input)

@@ -42,13 +42,13 @@ fn statement(statement: &ListedStatement) -> String {
         None => "null".to_owned(),
         Some(types) => format!("{types:?}"),
     };
-    let (name, text) = (quoted(name), quoted(text));
+    let (name, text) = (json_text(name), json_text(text));
     format!(r#"{{"name":{name},"statement":{text},"since":"{since}","types":{types}}}"#)
 }
 
 fn cursor(cursor: &ListedCursor) -> String {
     let ListedCursor { name, statement, is_held, is_scrollable, since } = cursor;
-    let (name, text) = (quoted(name), quoted(&statement.text));
+    let (name, text) = (json_text(name), json_text(&statement.text));
     format!(r#"{{"name":{name},"statement":{text},"held":{is_held},"scrollable":{is_scrollable},"since":"{since}"}}"#)
 }
 
@@ -56,13 +56,13 @@ fn cursor(cursor: &ListedCursor) -> String {
 fn settings(which: &str, modes: TransactionModes) -> impl Iterator<Item = String> {
     let names = [("isolation", Mode::Isolation), ("read_only", Mode::ReadOnly), ("deferrable", Mode::Deferrable)];
     names.into_iter().map(move |(name, mode)| {
-        let (name, value) = (quoted(&format!("{which}transaction_{name}")), quoted(modes.value(mode)));
+        let (name, value) = (json_text(&format!("{which}transaction_{name}")), json_text(modes.value(mode)));
         format!(r#"{{"name":{name},"setting":{value}}}"#)
     })
 }
 
 /// A text in JSON.
-fn quoted(text: &str) -> String {
+pub fn json_text(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {
@@ -85,6 +85,6 @@ mod tests {
 
     #[test]
     fn texts_are_quoted_as_in_json() {
-        assert_eq!(quoted("a\"b\\c\n\u{e9}\u{1}"), "\"a\\\"b\\\\c\\u000a\u{e9}\\u0001\"");
+        assert_eq!(json_text("a\"b\\c\n\u{e9}\u{1}"), "\"a\\\"b\\\\c\\u000a\u{e9}\\u0001\"");
     }
 }

@@ -129,7 +129,7 @@ fn convert(type_oid: u32, bytes: &[u8], depth: usize, out: &mut Vec<u8>, each: &
             return text(bytes, out, each);
         }
         _ if depth > MAX_DEPTH => {}
-        oid::RECORD => {
+        _ if type_oid == oid::RECORD || oid::is_composite(type_oid) => {
             out.extend_from_slice(rest.take(4).unwrap_or_default());
             while let Some(type_oid) = rest.u32() {
                 out.extend_from_slice(&type_oid.to_be_bytes());

@@ -2,7 +2,7 @@
 
 use arrow_schema::TimeUnit;
 
-use super::{InputError, ParameterValue, from_text};
+use super::{InputError, ParameterValue, composite, from_text};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{DateStyle, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, Zone, datetime};
 
@@ -72,6 +72,7 @@ impl<'a> Fields<'a> {
         let text = match &type_.kind {
             TypeKind::Bytes => return Ok(ParameterValue::Bytes(self.take_rest().to_vec())),
             TypeKind::List(item) => return self.list(item),
+            TypeKind::Composite { fields, .. } => return self.row(fields),
             TypeKind::Bool => match self.array()? {
                 [0] => "false".to_owned(),
                 _ => "true".to_owned(),
@@ -213,6 +214,25 @@ impl<'a> Fields<'a> {
             return Err(self.invalid());
         }
         if lengths.is_empty() { Ok(ParameterValue::List(Vec::new())) } else { self.items(inner, &lengths) }
+    }
+
+    /// Reads a row (`record_recv`): the number of fields, and the type and the value of each.
+    fn row(&mut self, fields: &[Type]) -> Result<ParameterValue, InputError> {
+        let count = self.i32()?;
+        if usize::try_from(count).ok() != Some(fields.len()) {
+            return Err(InputError::FieldCount { sent: count, expected: fields.len() });
+        }
+        let mut values = Vec::with_capacity(fields.len());
+        for (at, field) in fields.iter().enumerate() {
+            let sent = u32::from_be_bytes(self.array()?);
+            // Of several types of texts the server has one.
+            let known = Type::of_oid(sent).map_or(sent, |type_| type_.oid());
+            if known != field.oid() {
+                return Err(InputError::FieldType { column: at + 1, sent, expected: field.oid() });
+            }
+            values.push(self.items(field, &[])?);
+        }
+        composite::from_values(fields, &values)
     }
 
     fn items(&mut self, item: &Type, lengths: &[usize]) -> Result<ParameterValue, InputError> {

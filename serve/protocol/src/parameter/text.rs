@@ -16,6 +16,7 @@ pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError>
         TypeKind::List(item) => {
             Array { rest: trimmed(text), depth: 0 }.read(item).ok_or_else(|| InputError::syntax(type_, text))
         }
+        TypeKind::Composite { fields, .. } => super::composite::from_text(fields, text),
         _ => Ok(ParameterValue::Text(scalar(type_, text)?.into_owned())),
     }
 }

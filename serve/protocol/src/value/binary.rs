@@ -40,6 +40,7 @@ impl ColumnWriter<'_> {
             Values::Bits(_) => oid::VARBIT,
             Values::Json(_) => oid::JSON,
             Values::Name(_) => oid::NAME,
+            Values::Oid(_) => oid::OID,
             Values::Vector { oid, .. } => *oid,
             Values::Keyed(_, type_) => type_.oid(),
             Values::Uuid(_) | Values::UuidText(_) => oid::UUID,
@@ -119,6 +120,10 @@ impl ColumnWriter<'_> {
             Values::Bytes(bytes) => out.extend_from_slice(bytes.value(row)),
             Values::Keyed(keys, type_) => type_.write_binary(keys.value(row), out).map_err(ValueError::Key)?,
             Values::Bits(text) => bits(text.value(row), out),
+            Values::Oid(values) => {
+                let number = u32::try_from(values[row]).map_err(|_| ValueError::TooLarge { format: FORMAT })?;
+                out.extend_from_slice(&number.to_be_bytes());
+            }
             Values::Vector { text, oid } => vector(text.value(row), *oid, out)?,
             Values::Uuid(array) => out.extend_from_slice(array.value(row)),
             Values::UuidText(text) => uuid(text.value(row), out),

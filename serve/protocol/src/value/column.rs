@@ -54,6 +54,7 @@ pub(super) enum Values<'a> {
     Bytes(Bytes<'a>),
     Bits(Text<'a>),
     Name(Text<'a>),
+    Oid(&'a [u64]),
     Vector { text: Text<'a>, oid: u32 },
     Keyed(Bytes<'a>, KeyedType),
     Uuid(&'a FixedSizeBinaryArray),
@@ -176,6 +177,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         LogicalType::TimeTz => return text(array).map(Values::TimeTz),
         LogicalType::Bits => return text(array).map(Values::Bits),
         LogicalType::Name => return text(array).map(Values::Name),
+        LogicalType::Oid => return Some(Values::Oid(array.as_primitive::<UInt64Type>().values())),
         LogicalType::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
         LogicalType::Keyed(type_) => return bytes(array).map(|keys| Values::Keyed(keys, type_)),
         LogicalType::Unconstrained => {

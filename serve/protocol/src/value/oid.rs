@@ -101,6 +101,15 @@ pub fn is_users(oid: u32) -> bool {
 /// the objects of a database, and does not come so far.
 const USER_ARRAYS: u32 = 1 << 30;
 
+/// What the number of a composite type and DuckDB's number of it differ by. So a number alone tells what a binary value
+/// is. The type's relation has DuckDB's number (`composite_types.sql`).
+const COMPOSITES: u32 = 1 << 29;
+
+/// Whether a type is a user's composite type.
+pub fn is_composite(oid: u32) -> bool {
+    (COMPOSITES..USER_ARRAYS).contains(&oid)
+}
+
 /// The type of arrays of a type.
 pub fn array_of(oid: u32) -> Option<u32> {
     if is_users(oid) {
@@ -119,7 +128,7 @@ pub fn item_of(oid: u32) -> Option<u32> {
 
 /// Bytes of a value of a type, or −1.
 pub fn size(oid: u32) -> i16 {
-    if is_users(oid) && oid < USER_ARRAYS {
+    if is_users(oid) && oid < COMPOSITES {
         return ENUM_SIZE;
     }
     let known = TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, size, _)| *size);
@@ -168,6 +177,7 @@ fn oid(field: &Field) -> u32 {
         LogicalType::TimeTz => return TIMETZ,
         LogicalType::Bits => return VARBIT,
         LogicalType::Name => return NAME,
+        LogicalType::Oid => return OID,
         LogicalType::Vector(vector) => return vector,
         LogicalType::Keyed(type_) => return type_.oid(),
         LogicalType::Storage | LogicalType::Opaque => {}

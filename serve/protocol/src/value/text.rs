@@ -47,7 +47,7 @@ impl ColumnWriter<'_> {
             Values::UInt8(values) => integer(values[row], out),
             Values::UInt16(values) => integer(values[row], out),
             Values::UInt32(values) => integer(values[row], out),
-            Values::UInt64(values) => integer(values[row], out),
+            Values::UInt64(values) | Values::Oid(values) => integer(values[row], out),
             Values::Float16(values) => float32(values[row].to_f32(), out),
             Values::Float32(values) => float32(values[row], out),
             Values::Float64(values) => float64(values[row], out),

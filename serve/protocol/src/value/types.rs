@@ -1,5 +1,7 @@
 //! A type: the engine's name, and the type for PostgreSQL's clients.
 
+use std::borrow::Cow;
+
 use crate::value::keyed::KeyedType;
 use crate::value::oid::{self, TypeInfo};
 
@@ -61,6 +63,13 @@ pub enum TypeKind {
     Keyed(KeyedType),
     /// A user's enumeration, with its number.
     Enum(u32),
+    /// A user's composite type.
+    Composite {
+        /// Its number.
+        number: u32,
+        /// The types of its attributes.
+        fields: Vec<Type>,
+    },
     /// A row.
     Record,
     /// An array of rows with a key and a value.
@@ -83,9 +92,40 @@ pub fn numbered(name: &str) -> (&str, Option<u32>) {
 /// What is between the name and the number.
 const NUMBER: &str = " #";
 
-/// The types of a row's fields in the engine's name of its type: `STRUCT("a" INTEGER, b VARCHAR[])`, or with the types
-/// alone for a row whose fields have no names, and for a map's key and value.
-pub(crate) fn fields(name: &str) -> Option<Vec<&str>> {
+/// The name of a type without the numbers of the types within it.
+pub fn without_numbers(name: &str) -> Cow<'_, str> {
+    if !name.contains(NUMBER) {
+        return Cow::Borrowed(name);
+    }
+    let (mut bare, mut quote, mut rest) = (String::with_capacity(name.len()), None, name);
+    while let Some(c) = rest.chars().next() {
+        if quote.is_none() && rest.starts_with(NUMBER) {
+            rest = rest[NUMBER.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
+            continue;
+        }
+        // A doubled quote ends a text and begins another one.
+        quote = match quote {
+            Some(open) => Some(open).filter(|open| *open != c),
+            None => Some(c).filter(|c| matches!(c, '"' | '\'')),
+        };
+        bare.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    Cow::Owned(bare)
+}
+
+/// A field of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowField<'a> {
+    /// Its name; empty if it has none.
+    pub name: Cow<'a, str>,
+    /// The engine's name of its type.
+    pub type_name: &'a str,
+}
+
+/// The fields of a row in the engine's name of its type: `STRUCT("a" INTEGER, b VARCHAR[])`, or with the types alone
+/// for a row whose fields have no names, and for a map's key and value.
+pub fn fields(name: &str) -> Option<Vec<RowField<'_>>> {
     let (is_named, inner) = match name.strip_suffix(')')?.split_once('(')? {
         ("STRUCT", inner) => (true, inner),
         ("TUPLE" | "MAP", inner) => (false, inner),
@@ -107,22 +147,29 @@ pub(crate) fn fields(name: &str) -> Option<Vec<&str>> {
         }
     }
     fields.push(&inner[start..]);
-    fields.into_iter().map(|field| if is_named { without_name(field) } else { Some(field) }).map(trimmed).collect()
+    fields.into_iter().map(|field| if is_named { named_field(field) } else { Some(unnamed_field(field)) }).collect()
 }
 
-fn trimmed(type_: Option<&str>) -> Option<&str> {
-    type_.map(str::trim)
+fn unnamed_field(field: &str) -> RowField<'_> {
+    RowField { name: Cow::Borrowed(""), type_name: field.trim() }
 }
 
-/// What is behind a field's name, which may be in quotes. A quote within a name is doubled.
-fn without_name(field: &str) -> Option<&str> {
+/// A field with its name, which may be in quotes. A quote within a name is doubled.
+fn named_field(field: &str) -> Option<RowField<'_>> {
     let field = field.trim_start();
-    let Some(mut rest) = field.strip_prefix('"') else { return field.split_once(' ').map(|(_, type_)| type_) };
+    let Some(quoted) = field.strip_prefix('"') else {
+        let (name, type_name) = field.split_once(' ')?;
+        return Some(RowField { name: Cow::Borrowed(name), type_name: type_name.trim() });
+    };
+    let mut end = 0;
     loop {
-        rest = rest.split_once('"')?.1;
-        match rest.strip_prefix('"') {
-            Some(after) => rest = after,
-            None => return Some(rest),
+        end += quoted[end..].find('"')?;
+        match quoted[end + 1..].strip_prefix('"') {
+            Some(_) => end += 2,
+            None => {
+                let name = Cow::Owned(quoted[..end].replace("\"\"", "\""));
+                return Some(RowField { name, type_name: quoted[end + 1..].trim() });
+            }
         }
     }
 }
@@ -214,7 +261,8 @@ impl Type {
         }
     }
 
-    fn oid(&self) -> u32 {
+    /// PostgreSQL's number.
+    pub(crate) fn oid(&self) -> u32 {
         match &self.kind {
             TypeKind::Bool => oid::BOOL,
             TypeKind::Int2 => oid::INT2,
@@ -236,7 +284,7 @@ impl Type {
             TypeKind::Json => oid::JSON,
             TypeKind::Bits => oid::VARBIT,
             TypeKind::Name => oid::NAME,
-            TypeKind::Vector(oid) | TypeKind::Enum(oid) => *oid,
+            TypeKind::Vector(oid) | TypeKind::Enum(oid) | TypeKind::Composite { number: oid, .. } => *oid,
             TypeKind::Keyed(type_) => type_.oid(),
             TypeKind::Record => oid::RECORD,
             TypeKind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
@@ -257,6 +305,14 @@ impl Type {
         if is_text { oid::TEXT } else { self.oid() }
     }
 
+    /// Whether it is a user's composite type, or a list of such values.
+    pub fn has_rows(&self) -> bool {
+        match &self.kind {
+            TypeKind::List(item) => item.has_rows(),
+            kind => matches!(kind, TypeKind::Composite { .. }),
+        }
+    }
+
     /// Whether it is a numeric, or a list of numerics.
     pub(crate) fn is_numeric(&self) -> bool {
         match &self.kind {
@@ -273,10 +329,23 @@ mod tests {
     #[test]
     fn rows_have_the_types_of_their_fields() {
         let name = "STRUCT(\"a\"\", b\" INTEGER, \"c\"\"d\" STRUCT(x VARCHAR[], y ENUM('(', ')')), ok DECIMAL(9,2))";
-        assert_eq!(fields(name), Some(vec!["INTEGER", "STRUCT(x VARCHAR[], y ENUM('(', ')'))", "DECIMAL(9,2)"]));
-        assert_eq!(fields("TUPLE(INTEGER, inet[])"), Some(vec!["INTEGER", "inet[]"]));
-        assert_eq!(fields("MAP(INTEGER, inet)"), Some(vec!["INTEGER", "inet"]));
-        assert_eq!((fields("INTEGER"), fields("DECIMAL(9,2)")), (None, None));
+        let read = |name| {
+            let fields = fields(name)?.into_iter().map(|field| (field.name.into_owned(), field.type_name));
+            Some(fields.collect::<Vec<_>>())
+        };
+        let named = [("a\", b", "INTEGER"), ("c\"d", "STRUCT(x VARCHAR[], y ENUM('(', ')'))"), ("ok", "DECIMAL(9,2)")];
+        assert_eq!(read(name), Some(named.map(|(name, type_)| (name.to_owned(), type_)).to_vec()));
+        let unnamed = |types: [&'static str; 2]| Some(types.map(|type_| (String::new(), type_)).to_vec());
+        assert_eq!(read("TUPLE(INTEGER, inet[])"), unnamed(["INTEGER", "inet[]"]));
+        assert_eq!(read("MAP(INTEGER, inet)"), unnamed(["INTEGER", "inet"]));
+        assert_eq!((read("INTEGER"), read("DECIMAL(9,2)")), (None, None));
+    }
+
+    #[test]
+    fn numbers_stand_behind_types_and_not_within_texts() {
+        let name = "STRUCT(\"a #1\" STRUCT(x ENUM('it''s #2', '\"')) #3, b ENUM(' #4') #55[]) #6[]";
+        let bare = "STRUCT(\"a #1\" STRUCT(x ENUM('it''s #2', '\"')), b ENUM(' #4')[])[]";
+        assert_eq!((without_numbers(name), without_numbers(bare)), (bare.into(), bare.into()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from colonnade_serve._core import VectorRows
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Answer:
     """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
 

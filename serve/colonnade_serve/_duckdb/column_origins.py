@@ -56,6 +56,8 @@ class ColumnOrigins:
     def __init__(self, library: Library, epoch: SessionEpoch) -> None:
         self._library = library
         self._epoch = epoch
+        #: By the texts of statements, and by their forms, which take longer to make.
+        self._texts: SnapshotCache[tuple[Origin, ...]] = SnapshotCache(epoch, MAX_KNOWN)
         self._forms: SnapshotCache[tuple[Origin, ...]] = SnapshotCache(epoch, MAX_KNOWN)
         self._relations: SnapshotCache[tuple[Relation | None]] = SnapshotCache(epoch, MAX_KNOWN)
         #: What the session saw before the statement began.
@@ -68,8 +70,13 @@ class ColumnOrigins:
 
     def find(self, statement: AllowedStatement) -> tuple[Origin, ...] | None:
         """What is known of a statement before its transaction begins; None if nothing is known."""
-        self.seen = self.now
-        return self._forms.find(statement.form()) if len(statement.sql) <= MAX_FORM else None
+        self.seen, text = self.now, statement.sql
+        if len(text) > MAX_FORM:
+            return None
+        found = self._texts.find(text)
+        if found is None and (found := self._forms.find(statement.form())) is not None:
+            self._texts.keep(text, found, self.seen)
+        return found
 
     def of(self, statement: AllowedStatement, bound: Bound) -> tuple[Origin, ...]:
         """The origins of a bound statement's columns; none if no column has one. `find` was called before."""

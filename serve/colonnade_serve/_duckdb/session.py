@@ -147,7 +147,8 @@ class Session:
             if origins is not None:
                 answer = self._runner.run_remembered(statement.sql, limits, parameters)
                 if answer is not None:
-                    return replace(answer, origins=origins) if origins else answer
+                    answer.origins = origins
+                    return answer
             bound = self._runner.bound(statement, parameters, limits.columns)
         if gives_rows and (bound is None or not bound.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
@@ -157,8 +158,7 @@ class Session:
         if origins is None:
             origins = self._origins.of(statement, bound)
         answer = self._runner.run_noted(bound, limits, parameters)
-        if origins:
-            answer = replace(answer, origins=origins)
+        answer.origins = origins
         if isinstance(self._connection, ReadOnlyConnection) and bound.kind != "select":
             self._connection.check(rows_are_open=answer.stream is not None)
         return answer

@@ -35,7 +35,7 @@ CATALOG = "colonnade_catalog"
 SQL = {
     part: Path(__file__).with_name(f"{part}.sql").read_text()
     for part in (
-        *("catalog_types", "composite_types", "catalog", "catalog_functions", "catalog_names"),
+        *("catalog_types", "composite_types", "user_types", "catalog", "catalog_functions", "catalog_names"),
         *("advisory_locks", "notifications", "sessions"),
         *("catalog_settings", "postgres_functions", "information_schema", "range_functions"),
     )
@@ -157,10 +157,10 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.{SCHEMA}')}")
 
 
-#: The type of functions in `catalog.sql`.
+#: The type of functions in `catalog_types.sql`.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in `catalog.sql`.
-#: Users' lists can have the same DuckDB types.
+#: PostgreSQL's names of the catalog's vectors and arrays of names and numbers, by their DuckDB types in
+#: `catalog_types.sql`. Users' lists can have the same DuckDB types.
 LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "UBIGINT[]": "oid[]", "VARCHAR[]": "name[]"}
 #: The types of `LISTS` that clients receive as text.
 VECTORS = ("USMALLINT[]", "UINTEGER[]")

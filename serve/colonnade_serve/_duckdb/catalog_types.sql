@@ -1,3 +1,32 @@
+-- PostgreSQL's catalog of the current database, as PostgreSQL's clients query it. DuckDB's own views with these names have other type
+-- numbers, and show all databases together.
+--
+-- Names are short here: `qualified.py` creates these objects with the database and schema of each name. An object of the catalog comes before
+-- one of DuckDB's with the same name, unless `system.main.` is before it. Each variant of a macro is a statement of its own.
+
+CREATE TYPE name AS VARCHAR;
+CREATE TYPE jsonb AS JSON;
+-- Lists that count from 0. Clients see numbers separated by spaces. DuckDB does not keep the name of a type, and a user's list may have
+-- the same type. So only the type of the catalog's vectors depends on variables, which `catalog.py` sets to find their columns. The same is
+-- done for names, because an array of names has its own type, and for arrays of numbers (asyncpg, serve/duckdb/src/catalog.rs).
+CREATE TYPE int2vector AS USMALLINT[];
+CREATE TYPE oidvector AS UINTEGER[];
+CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
+CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
+CREATE MACRO as_oids(numbers) AS coalesce(numbers::UBIGINT[], getvariable('colonnade_oid_arrays'));
+CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
+-- A function: text that can also be compared with numbers. Clients see the name (`catalog.py`). No function has a number.
+CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
+CREATE MACRO function_named(name) AS name::VARCHAR::regproc;
+
+-- The name of a schema for clients. `main_name` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
+CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN main_name() ELSE place END;
+-- The reverse, for names that clients give.
+CREATE MACRO engine_schema(place) AS CASE place WHEN main_name() THEN 'main' ELSE place END;
+
+-- Clients see two databases: the current one, and the one with temporary tables.
+CREATE MACRO is_visible(database) AS database = current_database() OR database = 'temp';
+
 -- PostgreSQL's types, with those of DuckDB that are shown as each of them.
 
 CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);

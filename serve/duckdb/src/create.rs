@@ -10,7 +10,7 @@ use colonnade_sql::{Dialect, Statement, quote};
 use crate::session::OWN_BATCH;
 use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
-/// The macro that gives DuckDB's name of a schema (`catalog.sql`).
+/// The macro that gives DuckDB's name of a schema (`catalog_types.sql`).
 const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
 
 impl<C: LibraryConnection> TranslatingSession<C> {

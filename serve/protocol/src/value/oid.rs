@@ -97,7 +97,7 @@ pub fn is_users(oid: u32) -> bool {
     oid >= 16384
 }
 
-/// What the number of a user's type and that of its arrays differ by. The catalog has both (`catalog.sql`). DuckDB counts
+/// What the number of a user's type and that of its arrays differ by. The catalog has both (`user_types.sql`). DuckDB counts
 /// the objects of a database, and does not come so far.
 const USER_ARRAYS: u32 = 1 << 30;
 

@@ -30,6 +30,7 @@ RUST = {
     "duckdb/src/catalog.rs": ["parameter_types", "edits"],
     "duckdb/src/rows.rs": ["edits", "may_compare"],
     "duckdb/src/spellings.rs": ["edits"],
+    "duckdb/src/unconstrained.rs": ["edits"],
     "duckdb/src/divisions.rs": ["edits", "of_parameters", "of"],
     "duckdb/src/literal.rs": ["edits", "cast", "of_type", "with_type_before"],
     "duckdb/src/catalog/served_database.rs": ["edits"],
@@ -43,7 +44,7 @@ RUST = {
     "duckdb/src/tables.rs": ["may_call_tables", "next_call", "inputs"],
     # Of statements that become several.
     "duckdb/src/truncate.rs": ["read"],
-    "duckdb/src/definitions.rs": ["read"],
+    "duckdb/src/definitions/reading.rs": ["read"],
     "duckdb/src/create.rs": ["run_own", "first_column"],
     "duckdb/src/repeated.rs": ["rows_before", "is_concurrent"],
     "duckdb/src/repeated/clauses.rs": ["new"],

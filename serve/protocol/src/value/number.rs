@@ -56,6 +56,17 @@ fn write_float(scientific: &str, exponent_from: i32, out: &mut Vec<u8>) {
     write_with_point(&digits, i64::from(exponent) + 1, out);
 }
 
+/// Appends `value` × 10^−`scale`.
+pub(super) fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
+    // Most values fit into 64 bits, which are faster to format.
+    let mut buffer = itoa::Buffer::new();
+    let digits = match u64::try_from(value.unsigned_abs()) {
+        Ok(value) => buffer.format(value),
+        Err(_) => buffer.format(value.unsigned_abs()),
+    };
+    decimal(value < 0, digits, scale, out);
+}
+
 /// Appends a scaled integer with this sign and these digits.
 pub(super) fn decimal(negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>) {
     if negative {

@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::column::{ColumnWriter, Values};
 use super::datetime::{date, time, timestamp};
-use super::number::{decimal, float32, float64, integer};
+use super::number::{decimal, float32, float64, integer, scaled};
 use super::{IntervalStyle, TextStyle, ValueError, nested, unconstrained};
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
@@ -106,16 +106,6 @@ impl ColumnWriter<'_> {
         }
         Ok(())
     }
-}
-
-pub(super) fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
-    // Most values fit into 64 bits, which are faster to format.
-    let mut buffer = itoa::Buffer::new();
-    let digits = match u64::try_from(value.unsigned_abs()) {
-        Ok(value) => buffer.format(value),
-        Err(_) => buffer.format(value.unsigned_abs()),
-    };
-    decimal(value < 0, digits, scale, out);
 }
 
 /// Appends a duration as an interval. One of more than 2^63 nanoseconds (292 years) is shown in days and time.

@@ -3,6 +3,8 @@
 //! The engine's decimals have a fixed number of digits, so one decimal stands for the type. A value with more digits
 //! behind the point is refused, because it would have to be rounded. Zeros behind the last digit are not kept.
 
+use super::number::scaled;
+
 /// The engine's decimal that stands for the type. With more digits behind the point, a product of two values, which has
 /// twice as many, would have fewer than 18 before it.
 pub const NAME: &str = "DECIMAL(37,10)";
@@ -108,7 +110,7 @@ pub(super) fn without_zeros(mut value: i128, mut scale: u8) -> (i128, u8) {
 /// Appends the text of a stored value.
 pub fn write_text(value: i128, out: &mut Vec<u8>) {
     let (value, scale) = without_zeros(value, SCALE);
-    super::text::scaled(value, scale as i8, out);
+    scaled(value, scale as i8, out);
 }
 
 #[cfg(test)]
@@ -161,7 +163,7 @@ mod tests {
         fn decimals_and_texts_agree(value in any::<i128>(), scale in 0..=38u8) {
             let value = value % 10i128.pow(38);
             let mut text = Vec::new();
-            super::super::text::scaled(value, scale as i8, &mut text);
+            scaled(value, scale as i8, &mut text);
             let text = String::from_utf8(text).unwrap();
             let found = from_decimal(value, scale);
             prop_assert_eq!(&found, &from_text(&text));

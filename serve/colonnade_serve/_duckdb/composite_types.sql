@@ -2,7 +2,8 @@
 -- (serve/bridge/src/duckdb_api/session_functions/attributes.rs). DuckDB's number of a type is that of its relation here, and the type's own
 -- number has one more bit (`oid.rs`).
 CREATE VIEW composites AS
-SELECT relid + 536870912 AS oid, relid, name, namespace, schema, described.type AS duckdb, coalesce(described.fields, []) AS fields
+SELECT relid + 536870912 AS oid, relid, name, namespace, schema, struct_extract(described, 'type') AS duckdb,
+       coalesce(struct_extract(described, 'fields'), []) AS fields
 FROM (SELECT type_oid AS relid, type_name AS name, schema_oid AS namespace, schema_name AS schema,
              from_json(system.main.colonnade_attributes(database_name, schema_name, type_name),
                        '{"type":"VARCHAR","fields":[{"name":"VARCHAR","type":"VARCHAR"}]}') AS described

@@ -67,12 +67,13 @@ WHERE is_visible(c.database_name) AND NOT c.internal;
 -- The attributes of composite types. A row in binary says the types of its fields, and some clients compare them with these. So texts are
 -- `text` here, as in rows, and maps are arrays.
 CREATE VIEW attributes AS
-SELECT f.relid, f.number, f.field.name AS name,
+SELECT f.relid, f.number, struct_extract(f.field, 'name') AS name,
        CASE WHEN base = 'MAP' THEN 2287 WHEN base = 'VARCHAR' THEN CASE WHEN is_array THEN 1009 ELSE 25 END
             WHEN is_array THEN coalesce(array_number(u.oid), t.typarray, 1009) ELSE coalesce(u.oid, t.oid, 25) END AS type,
        CASE WHEN base = 'DECIMAL' AND item <> 'DECIMAL(37,10)' THEN regexp_extract(item, ',(\d+)', 1)::INTEGER + 4 + 65536 * regexp_extract(item, '\((\d+)', 1)::INTEGER
             ELSE -1 END AS modifier
-FROM (SELECT *, regexp_replace(field.type, '(\[[0-9]*\])+$', '') AS item, field.type LIKE '%]' AS is_array, split_part(item, '(', 1) AS base
+FROM (SELECT *, struct_extract(field, 'type') AS type, regexp_replace(type, '(\[[0-9]*\])+$', '') AS item, type LIKE '%]' AS is_array,
+             split_part(item, '(', 1) AS base
       FROM (SELECT relid, unnest(fields) AS field, unnest(range(1, len(fields) + 1)) AS number FROM composites)) f
 LEFT JOIN by_duckdb t ON t.known = f.base
 LEFT JOIN user_type_numbers u ON u.duckdb = f.item;

@@ -3,12 +3,12 @@
 -- The number of the type of arrays of a user's type (`oid.rs`).
 CREATE MACRO array_number(number) AS number + 1073741824;
 
--- The types of users that clients can see: enumerations.
+-- Enumerations.
 CREATE VIEW enums AS
 SELECT type_oid AS oid, type_name AS name, schema_oid AS namespace, schema_name AS schema, labels,
        'ENUM(' || array_to_string(['''' || replace(label, '''', '''''') || '''' for label in labels], ', ') || ')' AS duckdb
 FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AND logical_type = 'ENUM';
--- Those, and composite types (`composite_types.sql`).
+-- All types of users that clients can see: those, and composite types (`composite_types.sql`).
 CREATE VIEW user_types AS
 SELECT oid, name, namespace, schema, duckdb, 0 AS relid, 4 AS length, 'e' AS kind, 'E' AS category, 'enum_' AS stem FROM enums
 UNION ALL SELECT oid, name, namespace, schema, duckdb, relid, -1, 'c', 'C', 'record_' FROM composites;

@@ -1,6 +1,6 @@
 //! PostgreSQL's types that DuckDB lacks. Each of `colonnade_server::value::keyed` is a BLOB under the type's name, with
-//! casts (`casts.rs`) and functions (`functions.rs`); `numeric` without digits is one of
-//! DuckDB's decimals, with casts of its own (`unconstrained.rs`).
+//! casts (`casts.rs`) and functions (`functions.rs`); `numeric` without digits is one of DuckDB's decimals, with casts of
+//! its own (`unconstrained.rs`).
 
 mod casts;
 mod functions;
@@ -44,40 +44,23 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
 /// # Safety
 /// `input` is that of an entry that runs.
 unsafe fn register_keyed(api: &'static Api, input: &ExtensionInput, type_: KeyedType) -> Result<(), CallbackError> {
-    // SAFETY: the caller promises the input.
+    let name = raw(type_.name());
+    let mut factory = ptr::null_mut();
+    // SAFETY: the caller promises the input; all handles live until the end of this function.
     unsafe {
-        let factory = register_type(api, input, type_.name(), "BLOB")?;
+        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
+        let blob = OwnedType::parse(api, input.context, "BLOB")?;
+        let mut custom = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_custom_type_destroy };
+        checked(api, |error| (api.v2_custom_type_create)(factory, &raw mut custom.handle, error))?;
+        checked(api, |error| (api.v2_custom_type_set_name)(custom.handle, &raw const name, error))?;
+        checked(api, |error| (api.v2_custom_type_set_base_type)(custom.handle, blob.handle, error))?;
+        checked(api, |error| (api.v2_extension_register_custom_type)(input.extension, custom.handle, error))?;
         casts::register(api, input, factory, type_)?;
         match type_ {
             KeyedType::Range(element) => functions::register(api, input, element),
             _ => Ok(()),
         }
     }
-}
-
-/// Gives DuckDB's type `stored` a second name. Returns the context's factory.
-///
-/// # Safety
-/// `input` is that of an entry that runs.
-unsafe fn register_type(
-    api: &'static Api,
-    input: &ExtensionInput,
-    name: &str,
-    stored: &str,
-) -> Result<Handle, CallbackError> {
-    let name = raw(name);
-    let mut factory = ptr::null_mut();
-    // SAFETY: the caller promises the input; all handles live until the end of this function.
-    unsafe {
-        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
-        let stored = OwnedType::parse(api, input.context, stored)?;
-        let mut custom = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_custom_type_destroy };
-        checked(api, |error| (api.v2_custom_type_create)(factory, &raw mut custom.handle, error))?;
-        checked(api, |error| (api.v2_custom_type_set_name)(custom.handle, &raw const name, error))?;
-        checked(api, |error| (api.v2_custom_type_set_base_type)(custom.handle, stored.handle, error))?;
-        checked(api, |error| (api.v2_extension_register_custom_type)(input.extension, custom.handle, error))?;
-    }
-    Ok(factory)
 }
 
 /// DuckDB's type with a second name.

@@ -9,8 +9,8 @@ use colonnade_duckdb_api::extension::{ExtensionInput, MadeFunction};
 use colonnade_server::value::TextStyle;
 use colonnade_server::value::keyed::KeyedType;
 
-use super::{conversion, keyed_type};
-use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use super::{conversion, keyed_type, named_type};
+use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, report};
 use crate::duckdb_api::results::{set_nulls, write_texts};
 use crate::duckdb_api::symbols::{Api, Handle, Opaque, ScalarCallback};
 use crate::duckdb_api::vectors::VectorValues;
@@ -171,16 +171,11 @@ impl Side {
         input: &ExtensionInput,
         factory: Handle,
     ) -> Result<OwnedType, CallbackError> {
-        // SAFETY: the caller promises the handles; the name lives.
+        // SAFETY: the caller promises the handles.
         unsafe {
             match self {
                 Self::Text => OwnedType::parse(api, input.context, "VARCHAR"),
-                Self::Json => {
-                    let (text, name) = (OwnedType::parse(api, input.context, "VARCHAR")?, raw("JSON"));
-                    OwnedType::new(api, |out, error| {
-                        (api.v2_factory_create_type_with_alias)(factory, text.handle, &raw const name, out, error)
-                    })
-                }
+                Self::Json => named_type(api, input, factory, "JSON", "VARCHAR"),
                 Self::Keyed(type_) => keyed_type(api, input, factory, type_),
                 Self::Stored(name) => OwnedType::parse(api, input.context, name),
             }

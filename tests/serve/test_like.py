@@ -1,4 +1,5 @@
-"""LIKE without ESCAPE: the backslash is its escape character, as in PostgreSQL, also in stored conditions."""
+"""LIKE without ESCAPE: the backslash is its escape character, as in PostgreSQL, also in stored conditions and for
+several patterns (ANY, ALL)."""
 
 from __future__ import annotations
 
@@ -80,6 +81,20 @@ def test_patterns_match_as_in_postgresql(
         r"x LIKE 'a\_c' ESCAPE '!'",
         r"(x LIKE 'a\_c' ESCAPE '')",
         r"x || '' ILIKE 'A\_' || 'c'",
+        r"x LIKE ANY (ARRAY['q', 'a\_c'])",
+        r"NOT x || 'd' ILIKE SOME ('{A\\_%,%q}') OR y = 3",
+        r"x NOT LIKE ALL (ARRAY['%x%', '%\\\\%']::text[]) = true",
+        r"x LIKE ALL (ARRAY['a%', '%c', NULL])",
+        r"x LIKE ANY (ARRAY['a\_c', NULL]) IS NULL",
+        r"x LIKE ANY ('{}')",
+        r"x LIKE ALL (ARRAY[]::varchar(3)[])",
+        r"x LIKE ANY (NULL) IS NULL",
+        r"x !~~* ANY (ARRAY(SELECT 'A' || '\_c'))",
+        r"NULLIF(x, 'axc') ~~ ANY (SELECT v FROM (VALUES ('a\_c'), ('q')) s(v))",
+        r"x LIKE ANY (string_to_array('a\_c|a_x', '|') || ARRAY['q'])",
+        r"(SELECT x) LIKE ANY (ARRAY['%' || y::text, x])",
+        r"max(x) OVER (ORDER BY y) LIKE ANY (ARRAY['ax%'])",
+        r"x LIKE ANY (ARRAY['q', 'a\_c']) = (x NOT ILIKE ALL (ARRAY['q']))",
     ],
 )
 def test_every_form_of_a_pattern(
@@ -90,17 +105,25 @@ def test_every_form_of_a_pattern(
     assert connection.execute(query).fetchall() == in_postgres.execute(query).fetchall()
 
 
+def test_patterns_as_a_parameter(connection: psycopg.Connection, in_postgres: psycopg.Connection) -> None:
+    query = "SELECT %s LIKE ANY (%s), %s ILIKE ALL (%s)"
+    for patterns in ([r"a\_c", "b"], ["B%"], [], [None], None):
+        values = ["a_c", patterns, "bc", patterns]
+        assert connection.execute(query, values).fetchall() == in_postgres.execute(query, values).fetchall()
+
+
 def test_stored_conditions_mean_the_same_in_other_programs(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
     with serve(path, "--create") as server, psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute(r"CREATE TABLE t (x text CHECK (x LIKE 'a\_%'))")
         connection.execute("INSERT INTO t VALUES ('a_b')")
         connection.execute(r"CREATE VIEW v AS SELECT x LIKE '%\_b' AS found FROM t")
+        connection.execute(r"CREATE VIEW several AS SELECT x LIKE ANY (ARRAY['q', '%\_b']) AS found FROM t")
         connection.execute(r"CREATE INDEX i ON t ((x LIKE '%\_b'))")
         with pytest.raises(errors.CheckViolation):
             connection.execute("INSERT INTO t VALUES ('axb')")
     with duckdb.connect(str(path)) as other:
-        assert other.execute("SELECT * FROM v").fetchall() == [(True,)]
+        assert other.execute("SELECT * FROM v, several").fetchall() == [(True, True)]
         with pytest.raises(duckdb.ConstraintException):
             other.execute("INSERT INTO t VALUES ('axb')")
         assert other.execute("DELETE FROM t RETURNING x").fetchall() == [("a_b",)]

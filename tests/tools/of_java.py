@@ -39,9 +39,6 @@ DIFFERENCES = {
     ("WithJooq", "queries: aggregates of JSON"): "expected {11:1,12:1,13:2}, not {",
     ("WithJooq", "queries: pages with ties"): 'syntax error at or near "with"',
     ("WithJooq", "queries: locks rows"): "row locks (FOR UPDATE, FOR SHARE) are not supported",
-    ("WithJooq", "queries: reads metadata of sequences"): "to DECIMAL(18,3) when casting",
-    ("WithJooq", "queries: generates code"): 'syntax error at or near "any"',
-    ("WithJooq", "queries: generates code of sequences"): "to DECIMAL(18,3) when casting",
 }
 
 

@@ -10,7 +10,7 @@
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
 //! - The method and the operator classes of CREATE INDEX are removed (`index.rs`).
-//! - LIKE gets PostgreSQL's escape character (`like.rs`).
+//! - LIKE gets PostgreSQL's escape character (`like.rs`), and ANY and ALL behind it (`like_any.rs`).
 //! - `->` gets its precedence, and `||` and `=` their meaning for jsonb (`jsonb.rs`).
 //! - UNNEST of several arrays becomes that of one list (`unnest.rs`).
 //! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
@@ -19,6 +19,7 @@ mod casts;
 mod index;
 mod jsonb;
 mod like;
+mod like_any;
 mod names;
 mod operands;
 mod operators;
@@ -103,16 +104,29 @@ pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
         return edits;
     }
     let may_match = |at: usize| {
-        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike", series::SUBSCRIPTS, casts::TYPE_FUNCTION]
-            .iter()
-            .chain(&casts::TYPES)
-            .chain(&vectors::VECTORS)
-            .any(|name| begins(&statement[at..], name))
+        [
+            SCHEMA,
+            INFORMATION,
+            "array",
+            "unnest",
+            "index",
+            "like",
+            "ilike",
+            "any",
+            "some",
+            "all",
+            series::SUBSCRIPTS,
+            casts::TYPE_FUNCTION,
+        ]
+        .iter()
+        .chain(&casts::TYPES)
+        .chain(&vectors::VECTORS)
+        .any(|name| begins(&statement[at..], name))
     };
     if !statement
         .bytes()
         .enumerate()
-        .any(|(at, b)| matches!(b | 0x20, b'a' | b'g' | b'p' | b'i' | b'l' | b'r' | b'u') && may_match(at))
+        .any(|(at, b)| matches!(b | 0x20, b'a' | b'g' | b'p' | b'i' | b'l' | b'r' | b's' | b'u') && may_match(at))
     {
         return edits;
     }
@@ -128,6 +142,7 @@ pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
         series::subscripts(tokens, at, &mut edits);
         unnest::of_several(tokens, at, &from, &mut edits);
         like::escape(&operands, at, &mut edits);
+        like_any::rewrite(&operands, at, &mut edits);
         at += casts
             .rewrite(at, &mut edits)
             .or_else(|| operators::rewrite(tokens, at, &mut casts, &mut edits))
@@ -177,14 +192,15 @@ fn remove_quantified_arrays(tokens: &[Token<'_>], edits: &mut Edits) {
         match token.kind {
             TokenKind::Symbol(b'(') => open.push(at),
             TokenKind::Symbol(b')') => {
-                let Some([quantifier, any, array]) =
-                    open.pop().and_then(|start: usize| tokens.get(start.checked_sub(3)?..start))
+                let Some([sign, quantifier, any, array]) =
+                    open.pop().and_then(|start: usize| tokens.get(start.checked_sub(4)?..start))
                 else {
                     continue;
                 };
                 let is_quantified = ["any", "some", "all"].iter().any(|word| quantifier.is_word(word));
                 let is_whole = tokens.get(at + 1).is_some_and(|next| next.is_symbol(b')'));
-                if is_quantified && any.is_symbol(b'(') && array.is_word("array") && is_whole {
+                let is_compared = matches!(sign.kind, TokenKind::Symbol(b'=' | b'<' | b'>'));
+                if is_compared && is_quantified && any.is_symbol(b'(') && array.is_word("array") && is_whole {
                     edits.remove(array.range());
                 }
             }

@@ -115,7 +115,6 @@ mod tests {
             "select t.like from t",
             "select \"like\" from t",
             "show tables like b",
-            "a like any (b)",
             "a like (b",
             "a like",
             "like b",

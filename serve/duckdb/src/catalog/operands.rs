@@ -129,6 +129,15 @@ impl<'t, 'a> Operands<'t, 'a> {
                 TokenKind::Symbol(b')') => {
                     at = self.openings[at]?;
                     let named = at.checked_sub(1).map(|before| &self.tokens[before]);
+                    // They belong to a call, which is before them.
+                    if named.is_some_and(|word| word.is_one_of(&["over", "filter"])) {
+                        at = at.checked_sub(2)?;
+                        continue;
+                    }
+                    if named.is_some_and(|word| word.is_word("group")) {
+                        at = at.checked_sub(3)?;
+                        continue;
+                    }
                     at -= usize::from(named.is_some_and(|name| {
                         matches!(name.kind, TokenKind::Word | TokenKind::Name) && !name.is_one_of(&NOT_CALLED)
                     }));
@@ -136,6 +145,11 @@ impl<'t, 'a> Operands<'t, 'a> {
                 // A type may be in front of a text.
                 TokenKind::Text => at -= usize::from(at > 0 && self.tokens[at - 1].is_one_of(&["json", "jsonb"])),
                 TokenKind::Word if token.is_word("end") => at = self.openings[at]?,
+                // The name of a window.
+                TokenKind::Word | TokenKind::Name if at > 0 && self.is_word(at - 1, "over") => {
+                    at = at.checked_sub(2)?;
+                    continue;
+                }
                 TokenKind::Symbol(_) | TokenKind::Space | TokenKind::Comment => return None,
                 _ => {}
             }
@@ -145,6 +159,36 @@ impl<'t, 'a> Operands<'t, 'a> {
                 (Some(colon), Some(second)) if colon.is_symbol(b':') && second.is_symbol(b':') => at.checked_sub(3)?,
                 _ => return Some(at),
             };
+        }
+    }
+
+    /// The start of what ends before `end`: an operand with all operators that have a higher precedence than LIKE and
+    /// comparisons.
+    pub fn start_of_operand(&self, end: usize) -> Option<usize> {
+        let mut at = self.start_of_single(end)?;
+        loop {
+            let before = |back: usize| at.checked_sub(back).map(|at| &self.tokens[at]);
+            let start = operator_before(self.tokens, at);
+            let operator = operator(&self.tokens[start..at]);
+            let is_binary =
+                start > 0 && !self.tokens[start - 1].is_one_of(&NOT_CALLED) && !self.is_word(start - 1, "case");
+            let left = if !operator.is_empty() {
+                if LOWER.contains(&operator.as_str()) {
+                    return Some(start + operator.len());
+                }
+                is_binary.then(|| self.start_of_single(start)).flatten()
+            } else if before(1).is_some_and(|word| word.is_word("collate")) {
+                Some(self.start_of_single(at - 1)?)
+            } else if before(1).is_some_and(|zone| zone.is_word("zone")) {
+                Some(self.start_of_single(at.checked_sub(3)?)?)
+            } else {
+                None
+            };
+            match left {
+                Some(left) => at = left,
+                // What is left of it are its signs.
+                None => return Some(start),
+            }
         }
     }
 
@@ -267,6 +311,15 @@ pub(super) fn operator(tokens: &[Token<'_>]) -> String {
         }
     }
     found
+}
+
+/// The first token of the operator that ends before `end`, which is `end` if there is none.
+pub(super) fn operator_before(tokens: &[Token<'_>], end: usize) -> usize {
+    let is_part = |at: usize| {
+        let touches = at + 1 == end || tokens[at].end() == tokens[at + 1].start;
+        touches && matches!(tokens[at].kind, TokenKind::Symbol(symbol) if OPERATOR_CHARACTERS.contains(&symbol))
+    };
+    end - (0..end).rev().take_while(|at| is_part(*at)).count()
 }
 
 /// A word behind a point or AS is a name, also if it is a keyword.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from tests.testbed import postgres as pg
@@ -67,3 +70,39 @@ def test_changes_of_a_column(connection: psycopg.Connection, in_postgres: psycop
         )
         session.execute("drop table documents")
     assert found[0] == found[1]
+
+
+#: Few keys and scalars, so that parts are found.
+DOCUMENTS = st.recursive(
+    st.sampled_from([None, True, 1, 2, 1.5, "a", "1", ""]),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.sampled_from("ab"), values, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(pairs=st.lists(st.tuples(DOCUMENTS, DOCUMENTS), min_size=20, max_size=20))
+@example([([1, [2]], [2]), ([1, 2], 2), ([[1]], 1), (1, [1]), ({"a": {"b": 1}}, {"b": 1})])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_containment_is_postgresqls(
+    connection: psycopg.Connection, in_postgres: psycopg.Connection, pairs: list[tuple[object, object]]
+) -> None:
+    texts = [[json.dumps(value) for value in side] for side in zip(*pairs, strict=True)]
+    query = """select a::jsonb @> b::jsonb, a::jsonb <@ b::jsonb, b::jsonb @> b::jsonb
+               from (select unnest(%s::text[]) as a, unnest(%s::text[]) as b) as t"""
+    assert connection.execute(query, texts).fetchall() == in_postgres.execute(query, texts).fetchall()
+
+
+def test_containment_of_columns_parameters_and_literals(
+    connection: psycopg.Connection, in_postgres: psycopg.Connection
+) -> None:
+    found = []
+    for session in (connection, in_postgres):
+        session.execute("create temp table documents (id int primary key, j jsonb, k jsonb)")
+        session.execute("""insert into documents values (1, '{"a": [1.0, "x"]}', '[1]'), (2, '[]', null)""")
+        query = """select id, j @> '{"a": [1]}', j->'a' @> k, k <@ '[1, 2]', j @> null, '[1]' <@ (j->'a'), j @> %s
+                   from documents where j @> %s or not j @> %s order by id"""
+        found.append(session.execute(query, ["[]", '{"a": ["x"]}', Jsonb({})]).fetchall())
+        session.execute("drop table documents")
+    assert found[0] == found[1]
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+        connection.execute("select '[1]'::jsonb @> '[1'")

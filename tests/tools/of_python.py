@@ -20,7 +20,6 @@ SOURCES = sorted(HERE.glob("with_*.py"))
 DIFFERENCES: dict[str, dict[str, str]] = {
     "dlt": {"test_replaces_by_each_strategy": 'syntax error at or near "SCHEMA"'},
     "tortoise": {
-        "test_filters": "'@>(JSON, UNKNOWN)'",
         # A row to which another one refers, with an unchanged value of a unique column.
         "test_updates_and_deletes": "still referenced by a foreign key",
         "test_saves_whole_rows": "still referenced by a foreign key",

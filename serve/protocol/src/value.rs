@@ -18,6 +18,7 @@ mod column;
 mod date_style;
 pub(crate) mod datetime;
 mod interval;
+pub mod jsonb;
 pub mod keyed;
 mod nested;
 mod number;

@@ -1,9 +1,10 @@
 //! PostgreSQL's types that DuckDB lacks. Each of `colonnade_server::value::keyed` is a BLOB under the type's name, with
 //! casts (`casts.rs`) and functions (`functions.rs`); `numeric` without digits is one of DuckDB's decimals, with casts of
-//! its own (`unconstrained.rs`).
+//! its own (`unconstrained.rs`). jsonb is DuckDB's JSON, with PostgreSQL's operators (`jsonb.rs`).
 
 mod casts;
 mod functions;
+mod jsonb;
 mod unconstrained;
 
 use std::ffi::c_void;
@@ -13,6 +14,7 @@ use colonnade_duckdb_api::extension::{ExtensionInput, MadeFunction, describe, re
 use colonnade_server::value::keyed::{KeyError, KeyedType};
 
 use super::handles::{CallbackError, OwnedType, checked, raw, report};
+use super::results::set_nulls;
 use super::symbols::{Api, Handle};
 use super::vectors::VectorValues;
 
@@ -36,6 +38,7 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
         let input = &*input;
         report(input.error, |api| {
             KeyedType::all().try_for_each(|type_| register_keyed(api, input, type_))?;
+            jsonb::register(api, input)?;
             unconstrained::register(api, input)
         });
     }
@@ -119,4 +122,21 @@ fn each<T>(
         if is_valid { value(&entries) } else { Ok(None) }
     });
     each.collect()
+}
+
+/// Writes values to the first rows of a vector; `None` is NULL.
+///
+/// # Safety
+/// The vector has values of this type, and these rows.
+unsafe fn write<T: Copy>(api: &Api, vector: Handle, values: &[Option<T>]) -> Result<(), CallbackError> {
+    let mut data = ptr::null_mut();
+    // SAFETY: the caller promises the vector.
+    unsafe {
+        set_nulls(api, vector, 0, (0..values.len()).filter(|row| values[*row].is_none()))?;
+        checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
+        for (row, value) in values.iter().enumerate().filter_map(|(row, value)| Some((row, (*value)?))) {
+            data.cast::<T>().add(row).write_unaligned(value);
+        }
+    }
+    Ok(())
 }

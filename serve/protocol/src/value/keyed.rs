@@ -13,6 +13,7 @@ mod range;
 
 use super::TextStyle;
 pub use element::Element;
+pub(super) use number::parse as number_key;
 pub use operations::{KnownRange, RangeComparison, RangeOperation, RangeTest};
 use range::{Range, multirange_of};
 pub(crate) use range::{flags, quoted};

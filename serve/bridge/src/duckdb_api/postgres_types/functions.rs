@@ -7,9 +7,9 @@ use colonnade_duckdb_api::extension::{ANY, CONSISTENT, ExtensionInput, POSITIONA
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::value::keyed::{Element, KeyedType, KnownRange, RangeComparison, RangeOperation, RangeTest};
 
-use super::{conversion, each, keyed_type};
+use super::{conversion, each, keyed_type, write};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, report};
-use crate::duckdb_api::results::{set_nulls, write_texts};
+use crate::duckdb_api::results::write_texts;
 use crate::duckdb_api::symbols::{Api, Handle};
 use crate::duckdb_api::vectors::VectorValues;
 
@@ -253,21 +253,4 @@ impl Call {
         // SAFETY: the caller promises it.
         KnownRange::of_key(self.element, unsafe { values.text(entry) }).map_err(|error| conversion(&error))
     }
-}
-
-/// Writes values to the first rows of a vector; `None` is NULL.
-///
-/// # Safety
-/// The vector has values of this type, and these rows.
-unsafe fn write<T: Copy>(api: &Api, vector: Handle, values: &[Option<T>]) -> Result<(), CallbackError> {
-    let mut data = ptr::null_mut();
-    // SAFETY: the caller promises the vector.
-    unsafe {
-        set_nulls(api, vector, 0, (0..values.len()).filter(|row| values[*row].is_none()))?;
-        checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
-        for (row, value) in values.iter().enumerate().filter_map(|(row, value)| Some((row, (*value)?))) {
-            data.cast::<T>().add(row).write_unaligned(value);
-        }
-    }
-    Ok(())
 }

@@ -19,7 +19,7 @@ const WHOLE_DIGITS: i64 = 131_072;
 const FRACTION_DIGITS: i64 = 16_383;
 
 /// The key of a number; `None` if the text is not one, or has too many digits.
-pub(super) fn parse(text: &str) -> Option<Vec<u8>> {
+pub(in crate::value) fn parse(text: &str) -> Option<Vec<u8>> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),

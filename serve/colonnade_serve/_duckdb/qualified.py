@@ -200,10 +200,10 @@ class QualifiedCatalog:
 
     def _changed(self, node: Any, variables: frozenset[str]) -> Any:
         """A part of a tree with schemas. `variables` are those of the lambda expressions around it."""
+        if not node or not isinstance(node, (dict, list)):
+            return node
         if isinstance(node, list):
             return [self._changed(part, variables) for part in node]
-        if not isinstance(node, dict):
-            return node
         kind = node.get("class") or node.get("type")
         if kind == "LAMBDA":
             inside = variables | {reference["column_names"][0] for reference in references(node["lhs"])}
@@ -228,7 +228,11 @@ class QualifiedCatalog:
                 return node
 
     def _changed_parts(self, node: Node, variables: frozenset[str]) -> Node:
-        return {name: self._changed(part, variables) for name, part in node.items()}
+        # Most parts are no nodes. The call alone would take most of the time.
+        return {
+            name: self._changed(part, variables) if isinstance(part, (dict, list)) and part else part
+            for name, part in node.items()
+        }
 
     def _call(self, call: Node, *, gives_table: bool) -> Node:
         """A call with the schema of its function. The catalog's functions come before DuckDB's."""

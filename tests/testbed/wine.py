@@ -157,8 +157,9 @@ class _Reader:
         self._thread.start()
 
     def _read(self) -> None:
-        while part := os.read(self._stream.fileno(), 1 << 16):
-            self._parts.append(part)
+        with self._stream as stream:
+            while part := os.read(stream.fileno(), 1 << 16):
+                self._parts.append(part)
 
     def written(self) -> str:
         self._thread.join(self.LAST)

@@ -38,20 +38,39 @@ CREATE MACRO schema_number(place) AS
 
 -- A constraint and its index have the same number. DuckDB has no such numbers. These exceed DuckDB's own numbers, and contain the table's.
 CREATE MACRO table_number(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
--- PostgreSQL's names of constraints. DuckDB has none for users' constraints.
+-- The names that CREATE TABLE has given to a table's constraints, from the check that keeps them (`constraint_names.rs`).
+-- Anyone may write such a check, so its text may be no JSON.
+CREATE MACRO kept_text(expression) AS
+    replace(regexp_extract(expression, '^\(''constraint names (\{.*\})'' IS NOT NULL\)$', 1), '''''', '''');
+CREATE MACRO kept_names(expression) AS
+    CASE WHEN expression LIKE '(''constraint names {%'
+         THEN CASE WHEN json_valid(kept_text(expression)) THEN kept_text(expression) ELSE '{}' END END;
+-- PostgreSQL's names of constraints without one.
 CREATE MACRO constraint_name(kind, relation, columns, engine_name) AS
     CASE kind WHEN 'PRIMARY KEY' THEN relation || '_pkey'
               WHEN 'FOREIGN KEY' THEN relation || '_' || array_to_string(columns, '_') || '_fkey'
               ELSE engine_name END;
+-- Names are kept by the places of the constraints among all of their kind. If the table has others by now, they are not known.
+CREATE VIEW named_constraints AS
+SELECT *, coalesce(json_extract_string(CASE json_array_length(names, '$.' || kind) WHEN alike THEN names END,
+                                       '$.' || kind || '[' || (place - 1) || ']'),
+                   constraint_name(constraint_type, table_name, constraint_column_names, constraint_name)) AS name
+FROM (SELECT *, row_number() OVER (PARTITION BY database_oid, table_oid, kind ORDER BY constraint_index) AS place,
+             count(*) FILTER (kept IS NULL) OVER (PARTITION BY database_oid, table_oid, kind) AS alike,
+             max(kept) OVER (PARTITION BY database_oid, table_oid) AS names
+      FROM (SELECT *, CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f'
+                                           WHEN 'NOT NULL' THEN 'n' ELSE 'c' END AS kind,
+                   kept_names(expression) AS kept
+            FROM duckdb_constraints() WHERE is_visible(database_name)))
+WHERE kept IS NULL;
+
 CREATE VIEW declared AS
 SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
-       constraint_name(constraint_type, table_name, constraint_column_names, constraint_name) AS name,
-       constraint_name AS engine_name, database_name = 'temp' AS temporary,
-       schema_oid AS namespace, schema_name AS schema, table_oid AS relation, table_name AS relation_name,
-       CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,
+       name, database_name = 'temp' AS temporary,
+       schema_oid AS namespace, schema_name AS schema, table_oid AS relation, table_name AS relation_name, kind,
        [place + 1 for place in constraint_column_indexes] AS columns, constraint_column_names AS column_names, expression,
        referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE is_visible(database_name) AND constraint_type <> 'NOT NULL';
+FROM named_constraints WHERE kind <> 'n';
 
 CREATE VIEW constraints AS
 SELECT d.*, k.oid AS key, k.relation AS referenced,
@@ -91,7 +110,8 @@ INSERT INTO own_relations VALUES
 -- Everything with a number in pg_class.
 CREATE VIEW relations AS
 SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
-       estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
+       estimated_size AS rows, temporary,
+       check_constraint_count - contains(sql, 'CHECK((''constraint names {')::INTEGER AS checks, index_count > 0 AS is_indexed
 FROM duckdb_tables() WHERE is_visible(database_name)
 UNION ALL
 SELECT view_oid, view_name, schema_oid, schema_name, 'v', column_count, 0, temporary, 0, false

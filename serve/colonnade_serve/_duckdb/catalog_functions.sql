@@ -110,9 +110,9 @@ CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT words(given)) AS argument(parts), relations
      WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
      ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', kind = 'c', oid LIMIT 1);
--- The sequence of a column's default.
+-- The sequence of a column's default, with the name of `main` that clients know.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
-    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
+    (SELECT regexp_replace(nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), ''), '^main\.', client_schema('main') || '.')
      FROM (SELECT to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
      WHERE table_oid = argument.relation AND column_name = argument.attribute);
 -- The search path without this catalog, which is at its end.
@@ -247,6 +247,10 @@ CREATE VIEW pg_stat_user_tables AS
 SELECT c.oid AS relid, nspname AS schemaname, relname, reltuples::BIGINT AS n_live_tup
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE relkind = 'r' AND nspname <> 'pg_catalog';
+CREATE VIEW pg_stat_user_indexes AS
+SELECT indrelid AS relid, indexrelid, nspname AS schemaname, t.relname, i.relname AS indexrelname
+FROM pg_index JOIN pg_class t ON t.oid = indrelid JOIN pg_class i ON i.oid = indexrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE nspname <> 'pg_catalog';
 CREATE VIEW pg_user AS
 SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
        rolbypassrls AS usebypassrls, NULL::VARCHAR AS passwd, rolvaliduntil AS valuntil, NULL::VARCHAR[] AS useconfig
@@ -324,6 +328,9 @@ SELECT pg_backend_pid() AS pid, false AS gss_authenticated, NULL::VARCHAR AS pri
 CREATE VIEW pg_stat_all_tables AS FROM pg_stat_user_tables;
 CREATE VIEW pg_statio_all_tables AS SELECT relid, schemaname, relname FROM pg_stat_user_tables;
 CREATE VIEW pg_statio_user_tables AS FROM pg_statio_all_tables;
+CREATE VIEW pg_stat_all_indexes AS FROM pg_stat_user_indexes;
+CREATE VIEW pg_statio_all_indexes AS FROM pg_stat_user_indexes;
+CREATE VIEW pg_statio_user_indexes AS FROM pg_statio_all_indexes;
 CREATE VIEW pg_stat_database AS
 SELECT oid AS datid, datname, 1 AS numbackends, NULL::BIGINT AS xact_commit, NULL::BIGINT AS xact_rollback, NULL::BIGINT AS blks_read,
        NULL::BIGINT AS blks_hit, NULL::BIGINT AS tup_returned, NULL::BIGINT AS tup_fetched, NULL::BIGINT AS tup_inserted,

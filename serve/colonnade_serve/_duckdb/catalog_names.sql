@@ -16,7 +16,8 @@ CREATE MACRO regclass_number(given) AS
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regclass_name(given) AS
     coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE in_schema(schema, name) END)
-              FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), relations WHERE oid = argument.number),
+              FROM (SELECT coalesce(try_cast(given AS BIGINT), to_regclass(given::VARCHAR))) AS argument(number), relations
+              WHERE oid = argument.number),
              given::VARCHAR);
 CREATE MACRO regtype_number(given) AS
     coalesce(try_cast(given AS BIGINT), to_regtype(given),

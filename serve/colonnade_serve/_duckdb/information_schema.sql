@@ -48,26 +48,28 @@ CREATE VIEW information.views AS
 SELECT * REPLACE (client_schema(table_schema) AS table_schema)
 FROM system.information_schema.views WHERE table_catalog = current_database();
 CREATE VIEW information.character_sets AS FROM system.information_schema.character_sets;
--- PostgreSQL's name of one of DuckDB's constraints.
-CREATE MACRO information.constraint_named(place, given) AS
-    coalesce((SELECT min(d.name) FROM (SELECT place, given) AS argument(place, given), declared d
-              WHERE d.engine_name = argument.given AND d.schema = argument.place), given);
+-- DuckDB's own views have its own names of constraints.
 CREATE VIEW information.table_constraints AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema,
-                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name)
-FROM system.information_schema.table_constraints WHERE constraint_catalog = current_database();
+SELECT database_name AS constraint_catalog, client_schema(schema_name) AS constraint_schema, name AS constraint_name,
+       database_name AS table_catalog, client_schema(schema_name) AS table_schema, table_name,
+       CASE kind WHEN 'n' THEN 'CHECK' ELSE constraint_type END AS constraint_type,
+       'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced, 'YES' AS nulls_distinct
+FROM named_constraints WHERE database_name = current_database();
 CREATE VIEW information.check_constraints AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema)
-FROM system.information_schema.check_constraints WHERE constraint_catalog = current_database();
+SELECT database_name AS constraint_catalog, client_schema(schema_name) AS constraint_schema, name AS constraint_name,
+       CASE kind WHEN 'n' THEN constraint_column_names[1] || ' IS NOT NULL' ELSE '(' || expression || ')' END AS check_clause
+FROM named_constraints WHERE database_name = current_database() AND kind IN ('c', 'n');
 CREATE VIEW information.key_column_usage AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema,
-                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name)
-FROM system.information_schema.key_column_usage WHERE constraint_catalog = current_database();
+SELECT database_name AS constraint_catalog, client_schema(schema_name) AS constraint_schema, name AS constraint_name,
+       database_name AS table_catalog, client_schema(schema_name) AS table_schema, table_name,
+       unnest(constraint_column_names) AS column_name, unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
+       CASE kind WHEN 'f' THEN unnest(range(1, len(constraint_column_names) + 1)) END AS position_in_unique_constraint
+FROM named_constraints WHERE database_name = current_database() AND kind IN ('p', 'u', 'f');
 CREATE VIEW information.referential_constraints AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(unique_constraint_schema) AS unique_constraint_schema,
-                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name,
-                  information.constraint_named(unique_constraint_schema, unique_constraint_name) AS unique_constraint_name)
-FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
+SELECT current_database() AS constraint_catalog, client_schema(f.schema) AS constraint_schema, f.name AS constraint_name,
+       current_database() AS unique_constraint_catalog, client_schema(k.schema) AS unique_constraint_schema,
+       k.name AS unique_constraint_name, 'NONE' AS match_option, 'NO ACTION' AS update_rule, 'NO ACTION' AS delete_rule
+FROM constraints f JOIN declared k ON k.oid = f.key WHERE NOT f.temporary;
 -- For a foreign key, the columns to which it refers.
 CREATE VIEW information.constraint_column_usage AS
 SELECT current_database() AS table_catalog, client_schema(schema) AS table_schema,

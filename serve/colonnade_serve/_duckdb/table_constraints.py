@@ -15,15 +15,11 @@ Constraint = tuple[str, str, str, str, list[str], str | None, str | None, list[s
 #: Of all schemas: constraints of the table and to it, and its unique indexes. The views of the catalog would take four
 #: times as long, and a client may repeat statements that fail.
 QUERY = """
-SELECT CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f'
-                            WHEN 'NOT NULL' THEN 'n' ELSE 'c' END,
-       colonnade_catalog.pg.constraint_name(constraint_type, table_name, constraint_column_names, constraint_name),
-       CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,
+SELECT kind, name, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,
        table_name, constraint_column_names, expression, referenced_table, coalesce(referenced_column_names, []),
        database_name = 'temp'
-FROM system.main.duckdb_constraints()
-WHERE colonnade_catalog.pg.is_visible(database_name)
-      AND system.main.lower($1) IN (system.main.lower(table_name), system.main.lower(referenced_table))
+FROM colonnade_catalog.pg.named_constraints
+WHERE system.main.lower($1) IN (system.main.lower(table_name), system.main.lower(referenced_table))
 UNION ALL
 SELECT 'u', index_name,
        CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,

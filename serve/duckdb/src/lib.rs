@@ -25,6 +25,7 @@ mod aggregates;
 mod cast;
 mod catalog;
 mod connection;
+mod constraint_names;
 mod create;
 mod definitions;
 mod describe;

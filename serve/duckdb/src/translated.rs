@@ -4,13 +4,13 @@ use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 use colonnade_sql::{Dialect, Reading};
 
-use crate::{ServedDatabase, catalog, divisions, errors, literal, rows, spellings, unconstrained};
+use crate::{ServedDatabase, catalog, constraint_names, divisions, errors, literal, rows, spellings, unconstrained};
 
 /// Changes a part of PostgreSQL's SQL into DuckDB's.
 type Pass = fn(&Reading<'_>, &ServedDatabase) -> Edits;
 
 /// The passes, in order: each one reads what those before it have written.
-const PASSES: [Pass; 9] = [
+const PASSES: [Pass; 10] = [
     |statement, _| catalog::arrows(statement),
     |statement, _| catalog::jsonb_operators(statement),
     |statement, served| catalog::edits(statement, &served.catalog),
@@ -19,6 +19,7 @@ const PASSES: [Pass; 9] = [
     |statement, _| divisions::edits(statement),
     |statement, _| literal::edits(statement),
     |statement, _| unconstrained::edits(statement),
+    |statement, _| constraint_names::edits(statement),
     |statement, served| served.edits(statement),
 ];
 

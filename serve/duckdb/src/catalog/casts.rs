@@ -120,6 +120,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             Some(_) => "number",
             None if is_constant(&self.tokens[operand.clone()])
                 || self.is_compared(after)
+                || is_joined(&self.tokens[operand.clone()]) && self.is_beside_sign(operand.start, after)
                 || self.is_argument(operand.start) =>
             {
                 "number"
@@ -144,6 +145,13 @@ impl<'t, 'a> Casts<'t, 'a> {
         constant > at
             && self.tokens.get(constant..=constant).is_some_and(is_constant)
             && is_double_colon(self.tokens, constant + 1)
+    }
+
+    /// Whether a sign of equality is before the token at `start`, or after the cast that ends before `after`.
+    fn is_beside_sign(&self, start: usize, after: usize) -> bool {
+        let is_text = |at: usize| self.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Text);
+        start > 0 && is_symbol(self.tokens, start - 1, b'=')
+            || is_symbol(self.tokens, after, b'=') && !is_text(after + 1)
     }
 
     /// The type to which the cast before `at` is cast again.
@@ -233,6 +241,16 @@ fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
     before.collect()
 }
 
+/// A text that is put together: `(schema || '.' || name)`. Its number is what numbers are compared with.
+fn is_joined(operand: &[Token<'_>]) -> bool {
+    /// The tokens that are read. Operands may be nested, and each of them would be read again.
+    const READ: usize = 32;
+    let [open, .., close] = operand else { return false };
+    let is_bar = |token: &Token<'_>| token.is_symbol(b'|');
+    let mut pairs = operand.windows(2).take(READ);
+    open.is_symbol(b'(') && close.is_symbol(b')') && pairs.any(|pair| pair.iter().all(is_bar))
+}
+
 /// A literal or a parameter, whatever it is cast to.
 fn is_constant(operand: &[Token<'_>]) -> bool {
     let [constant, rest @ ..] = operand else { return false };
@@ -308,6 +326,9 @@ mod tests {
                 "obj_description((a || b)::regclass, 'pg_class')",
                 "obj_description(colonnade_catalog.pg.regclass_number((a || b)), 'pg_class')",
             ),
+            ("(a || '.' || b)::regclass = c", "colonnade_catalog.pg.regclass_number((a || '.' || b)) = c"),
+            ("c = ('a' || b)::regclass", "c = colonnade_catalog.pg.regclass_number(('a' || b))"),
+            ("(a || b)::regclass = 'c'", "colonnade_catalog.pg.regclass_name((a || b)) = 'c'"),
             ("a::regclass = 'x'", "colonnade_catalog.pg.regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),
             ("p.a::regtype[]::text[]", "colonnade_catalog.pg.regtype_list(p.a)::text[]"),

@@ -15,7 +15,8 @@ Constraint = tuple[str, str, str, str, list[str], str | None, str | None, list[s
 #: Of all schemas: constraints of the table and to it, and its unique indexes. The views of the catalog would take four
 #: times as long, and a client may repeat statements that fail.
 QUERY = """
-SELECT kind, name, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,
+SELECT kind, name,
+       CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,
        table_name, constraint_column_names, expression, referenced_table, coalesce(referenced_column_names, []),
        database_name = 'temp'
 FROM colonnade_catalog.pg.named_constraints

@@ -287,16 +287,18 @@ impl Cursor {
                     }
                 }
             });
-            let mut result = written.map_err(Failure::from);
-            if let (Some(encoder), Ok(())) = (&mut encoder, &result) {
-                result = encoder.encode(buffer, start, start + MESSAGE_HEADER).map_err(Failure::from);
+            let mut encoded = Ok(());
+            if let (Some(encoder), Ok(())) = (&mut encoder, &written) {
+                encoded = encoder.encode(buffer, start, start + MESSAGE_HEADER);
             }
             if buffer.len() - start > MAX_ROW_BYTES {
-                result = Err(ValueError::TooLarge { format: "a row" }.into());
+                written = Err(ValueError::TooLarge { format: "a row" });
             }
-            if let Err(error) = result {
+            // A failure is made for the last row only: it is large, and this loop is short.
+            if written.is_err() || encoded.is_err() {
                 buffer.truncate(start);
-                return Err(error);
+                written?;
+                encoded?;
             }
             output.flush_if_full()?;
         }

@@ -57,6 +57,7 @@ fn write_float(scientific: &str, exponent_from: i32, out: &mut Vec<u8>) {
 }
 
 /// Appends `value` × 10^−`scale`.
+#[inline]
 pub(super) fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
     // Most values fit into 64 bits, which are faster to format.
     let mut buffer = itoa::Buffer::new();

@@ -110,9 +110,9 @@ CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT words(given)) AS argument(parts), relations
      WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
      ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', kind = 'c', oid LIMIT 1);
--- The sequence of a column's default, with the name of `main` that clients know.
+-- The sequence of a column's default, with DuckDB's name of `main`: DuckDB's functions of sequences take it.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
-    (SELECT regexp_replace(nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), ''), '^main\.', client_schema('main') || '.')
+    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
      FROM (SELECT to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
      WHERE table_oid = argument.relation AND column_name = argument.attribute);
 -- The search path without this catalog, which is at its end.

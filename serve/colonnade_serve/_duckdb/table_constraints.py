@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 #: As `TableConstraint` in `serve/duckdb/src/violations.rs` has them.
 Constraint = tuple[str, str, str, str, list[str], str | None, str | None, list[str], bool]
 
-#: Of all schemas: constraints of the table and to it, and its unique indexes. The views of the catalog would take four
-#: times as long, and a client may repeat statements that fail.
+#: Of all schemas: constraints of the table and to it, and its unique indexes. The catalog's other views would take
+#: four times as long, and a client may repeat statements that fail.
 QUERY = """
 SELECT kind, name,
        CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.pg.client_schema(schema_name) END,

@@ -112,9 +112,7 @@ pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
             "index",
             "like",
             "ilike",
-            "any",
-            "some",
-            "all",
+            "~~",
             series::SUBSCRIPTS,
             casts::TYPE_FUNCTION,
         ]
@@ -126,7 +124,7 @@ pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
     if !statement
         .bytes()
         .enumerate()
-        .any(|(at, b)| matches!(b | 0x20, b'a' | b'g' | b'p' | b'i' | b'l' | b'r' | b's' | b'u') && may_match(at))
+        .any(|(at, b)| matches!(b | 0x20, b'a' | b'g' | b'p' | b'i' | b'l' | b'r' | b'u' | b'~') && may_match(at))
     {
         return edits;
     }

@@ -29,9 +29,12 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
 
 /// The parenthesis that ends the list of columns, and the names.
 fn named(tokens: &[Token<'_>]) -> Option<(usize, String)> {
+    if !tokens.first()?.is_word("create") {
+        return None;
+    }
     let words = tokens.iter().take_while(|token| !token.is_symbol(b'(')).collect::<Vec<_>>();
     let kind = words.iter().skip(1).find(|word| !word.is_one_of(&["or", "replace", "temp", "temporary"]));
-    if !words.first()?.is_word("create") || !kind?.is_word("table") || words.iter().any(|word| word.is_word("as")) {
+    if !kind?.is_word("table") || words.iter().any(|word| word.is_word("as")) {
         return None;
     }
     let close = closing(tokens, words.len())?;

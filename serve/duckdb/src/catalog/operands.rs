@@ -167,7 +167,7 @@ impl<'t, 'a> Operands<'t, 'a> {
     pub fn start_of_operand(&self, end: usize) -> Option<usize> {
         let mut at = self.start_of_single(end)?;
         loop {
-            let before = |back: usize| at.checked_sub(back).map(|at| &self.tokens[at]);
+            let follows = |word| at > 0 && self.is_word(at - 1, word);
             let start = operator_before(self.tokens, at);
             let operator = operator(&self.tokens[start..at]);
             let is_binary =
@@ -177,9 +177,9 @@ impl<'t, 'a> Operands<'t, 'a> {
                     return Some(start + operator.len());
                 }
                 is_binary.then(|| self.start_of_single(start)).flatten()
-            } else if before(1).is_some_and(|word| word.is_word("collate")) {
+            } else if follows("collate") {
                 Some(self.start_of_single(at - 1)?)
-            } else if before(1).is_some_and(|zone| zone.is_word("zone")) {
+            } else if follows("zone") {
                 Some(self.start_of_single(at.checked_sub(3)?)?)
             } else {
                 None

@@ -1,9 +1,7 @@
-"""PostgreSQL's catalog next to the served database: it is created, put on the search path, and shown to clients."""
+"""PostgreSQL's catalog next to the served database: it is filled, put on the search path, and shown to clients."""
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +12,6 @@ from colonnade._sources.duckdb_types.failures import is_passing
 
 from .batch_rows import have_no_bytes
 from .catalog_columns import missing
-from .hidden_files import hide_files
 from .named_types import is_numbered
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
-
-    from colonnade_serve._core import Fence
 
     from .library import Bound, Library
     from .read_only_connection import ReadOnlyConnection
@@ -50,34 +45,6 @@ NO_SESSIONS = {
     ),
     "sessions": "CREATE VIEW transaction_settings AS SELECT '' AS name, '' AS setting LIMIT 0",
 }
-
-
-def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:
-    """Attach PostgreSQL's catalog read-only, so that no session changes it. It is a file, because a database in memory
-    cannot be attached read-only. `main_name` is the name of `main` in the catalog. With a fence, the catalog hides
-    files. In `scratch`, the next process finds the file again.
-    """
-    with nullcontext(scratch) if scratch is not None else tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
-        path = Path(directory) / "catalog.duckdb"
-        if not path.exists():
-            make_catalog(main_name, path, fence)
-        # A temporary file stays open after its directory is removed.
-        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
-
-
-def make_catalog(main_name: str, path: Path, fence: Fence | None) -> None:
-    """Write the catalog's file, by a connection that does not know the served database."""
-    # The file gets its name only when it is complete, because the process may die before.
-    draft = path.with_name("draft.duckdb")
-    draft.unlink(missing_ok=True)
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
-        fill_catalog(connection, main_name)
-        if fence is not None:
-            hide_files(connection, fence, f"{CATALOG}.{SCHEMA}")
-        connection.execute("USE memory")
-        connection.execute(f"DETACH {CATALOG}")
-    draft.rename(path)
 
 
 def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCatalog:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,11 @@ import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
 from colonnade._sources.duckdb_types.opening import NO_EXTENSIONS, opened
 
-from colonnade_serve._core import register_functions, register_session_functions, register_types
+from colonnade_serve._core import register_functions
 
-from .catalog import attach_catalog, catalog_names, keep_catalog
+from .catalog import catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
+from .catalog_file import PUBLIC, attach_catalog, register_for_sessions
 from .deferred_calls import DeferredCalls
 from .function_store import FunctionStore
 from .functions import SessionFunctions
@@ -52,14 +52,12 @@ class Engine:
         self._limits = limits or ResourceLimits()
         if processes is not None:
             register_functions()
-        with suppress(NotImplementedError):
-            register_session_functions()
-            register_types()
+        register_for_sessions()
         self._can_gather = can_gather()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
         ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()
         query = "SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = $1"
-        has_public = ("public",) in self._root.execute(query, [self._database]).fetchall()
+        has_public = (PUBLIC,) in self._root.execute(query, [self._database]).fetchall()
         self.version = f"DuckDB {duckdb.__version__}"
         #: The name that clients must use for the database; None for a database in memory, which accepts any name.
         self.database = None if path == ":memory:" else self._database
@@ -70,7 +68,7 @@ class Engine:
         #: Whether clients may use files.
         self.files = self._limits.files
         self.fence = fence_for(self._root, self._limits.max_statement_bytes)
-        self._main_name = main_name = "main" if has_public else "public"
+        self._main_name = main_name = "main" if has_public else PUBLIC
         attach_catalog(self._root, main_name, None if self._limits.files else self.fence, scratch)
         #: What clients may name with the schema `pg_catalog`.
         self.catalog_names = catalog_names(self._root)

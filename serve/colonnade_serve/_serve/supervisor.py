@@ -9,10 +9,12 @@ import signal
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from colonnade_serve._core import Supervisor
 
+from .catalog_cache import provide_catalog
 from .functions import template
 from .private import Boundary, private_paths
 from .settings import STACK_BYTES, Settings
@@ -68,6 +70,8 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> tuple[S
                 boundary.check()
             except ValueError as error:
                 raise SystemExit(f"colonnade: {error}") from None
+    if not isinstance(settings.engine, str):
+        provide_catalog(Path(settings.scratch), files=settings.engine.allow_files)
     command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
     try:
         supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json(), program)

@@ -35,6 +35,9 @@ ENVIRONMENT = {
 #: The first bytes of SQLite's files. The client's own test for them starts threads, which the sandbox would leave out.
 SQLITE_HEADER = b"SQLite format 3\0"
 
+#: The file in the server's directory that says that a worker has opened the database.
+OPENED = "opened"
+
 #: Memory of the process that neither DuckDB nor the sessions count: plans of large statements, the rows of one list,
 #: and addresses that the allocators keep for some time.
 MEMORY_OVERHEAD = 4 << 30
@@ -111,7 +114,7 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
     processes = None if functions is None else function_processes(functions, worker, settings.private, function_memory)
     path = database.path or ":memory:"
     try:
-        return Engine(path, read_only=database.read_only, limits=limits, scratch=scratch, processes=processes)
+        engine = Engine(path, read_only=database.read_only, limits=limits, scratch=scratch, processes=processes)
     except Exception as error:
         if "set lock on file" in str(error):
             error.add_note(
@@ -119,6 +122,8 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
                 "connect to it (postgresql://HOST:PORT). Several may read it: --read-only for all of them"
             )
         raise
+    (scratch / OPENED).touch()
+    return engine
 
 
 def check_only_thread() -> None:
@@ -149,7 +154,7 @@ def must_exist(database: Database, scratch: Path) -> None:
         raise RuntimeError(f"{path} is an SQLite database: serve it by --source sqlite:///{path}")
     if Path(path).exists():
         return
-    if (scratch / "catalog.duckdb").exists():
+    if (scratch / OPENED).exists():
         raise RuntimeError(f"{path} is gone: the server opened it before")
     if database.read_only:
         raise RuntimeError(f"there is no file {path} to read")

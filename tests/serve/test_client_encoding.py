@@ -121,7 +121,8 @@ def candidates(codec: str) -> tuple[list[bytes], list[int]]:
             text = place.decode(codec)
         except UnicodeDecodeError:
             continue
-        if len(text) == 1:
+        # Of the characters for private use, most of which PostgreSQL refuses one by one, a few are enough.
+        if len(text) == 1 and not 0xE010 <= ord(text) < 0xF8F0:
             found[place] = ord(text)
     # Bytes and characters that few character sets have.
     found |= {bytes(odd): 0 for odd in ((0x80,), (0x81, 0x41), (0xA2, 0xE3), (0xF9, 0xA1), (0xFE, 0x50), (0xFE, 0xFF))}

@@ -193,7 +193,7 @@ KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
 def test_it_does_what_a_dict_does(which: str, kind: str, data: st.DataObject, request: pytest.FixtureRequest) -> None:

@@ -83,7 +83,7 @@ def is_readable(case: Case, values: list[Any]) -> bool:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
 @pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_values_of_each_type_are_exact_or_refused(
     which: str, case: Case, data: st.DataObject, request: pytest.FixtureRequest
@@ -93,7 +93,7 @@ def test_values_of_each_type_are_exact_or_refused(
 
 
 @pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "mariadb_insert", "duckdb", "serve"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(columns=st.lists(COLUMNS, min_size=2, max_size=5))
 def test_several_columns_are_exact_or_refused(
     which: str, columns: list[tuple[Case, list[Any]]], request: pytest.FixtureRequest

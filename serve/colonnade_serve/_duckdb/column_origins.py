@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import duckdb
 from colonnade._sources.duckdb_types.failures import is_passing
 
+from .catalog import CATALOG
 from .column_names import MAX_CHARACTERS, gives_several
 from .origin_scope import SEVERAL, Column, Columns, Origin, Scope, Source, Undecided, joined, renamed
 from .relation_names import Relation, folded, relation
@@ -52,6 +53,9 @@ class Found(NamedTuple):
 
 class ColumnOrigins:
     """The origins of the columns of one session's statements."""
+
+    #: The relations of PostgreSQL's catalog, for all sessions.
+    _of_catalog: ClassVar[dict[tuple[str, ...], Relation | None]] = {}
 
     def __init__(self, library: Library, epoch: SessionEpoch) -> None:
         self._library = library
@@ -172,6 +176,11 @@ class ColumnOrigins:
 
     def _relation(self, path: Sequence[str]) -> Relation | None:
         key = tuple(map(folded, path))
+        if key[0] == CATALOG and len(key) == 3:
+            # Nobody can change it.
+            if key not in self._of_catalog:
+                self._of_catalog[key] = relation(self._library, path)
+            return self._of_catalog[key]
         if (known := self._relations.find(key)) is None:
             known = (relation(self._library, path),)
             self._relations.keep(key, known, self.seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,12 +88,17 @@ class Client:
 @contextmanager
 def engine(processes: _core.FunctionProcesses) -> Iterator[Engine]:
     """A database in memory."""
-    with tempfile.TemporaryDirectory() as scratch:
-        made = Engine(":memory:", processes=processes, scratch=Path(scratch))
-        try:
-            yield made
-        finally:
-            made.close()
+    made = Engine(":memory:", processes=processes, scratch=Path(scratch().name))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@functools.cache
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Where the engines of this process find PostgreSQL's catalog, which takes seconds to make."""
+    return tempfile.TemporaryDirectory(prefix="colonnade-")
 
 
 @contextmanager

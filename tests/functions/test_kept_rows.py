@@ -14,6 +14,7 @@ from colonnade_serve._duckdb.answers import Answer
 from colonnade_serve._duckdb.engine import Engine
 from colonnade_serve._duckdb.session import Session
 
+from tests.functions import engines
 from tests.functions.sessions import connected, serving, value
 from tests.testbed.serving import Server
 
@@ -23,13 +24,12 @@ NEWEST = "SELECT name, version FROM main.models WHERE name = 'm' ORDER BY versio
 
 @pytest.fixture
 def engine(processes: _core.FunctionProcesses) -> Iterator[Engine]:
-    made = Engine(":memory:", processes=processes)
-    session = made.session()
-    run(session, "CREATE TABLE models (name VARCHAR, version BIGINT, made DATE DEFAULT current_date)")
-    run(session, "INSERT INTO models (name, version) VALUES ('m', 1), ('n', 7)")
-    session.close()
-    yield made
-    made.close()
+    with engines.engine(processes) as made:
+        session = made.session()
+        run(session, "CREATE TABLE models (name VARCHAR, version BIGINT, made DATE DEFAULT current_date)")
+        run(session, "INSERT INTO models (name, version) VALUES ('m', 1), ('n', 7)")
+        session.close()
+        yield made
 
 
 @contextmanager

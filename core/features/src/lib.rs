@@ -1,0 +1,1 @@
+//! No code: `Cargo.toml` is what matters.

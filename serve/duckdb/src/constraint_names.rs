@@ -9,6 +9,8 @@ use colonnade_server::caller::json_text;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Reading, Token, closing, quote};
 
+use crate::created_list::CreatedList;
+
 /// What the text begins with.
 const MARK: &str = "'constraint names {";
 /// Primary keys, unique constraints, foreign keys, checks.
@@ -29,19 +31,12 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
 
 /// The parenthesis that ends the list of columns, and the names.
 fn named(tokens: &[Token<'_>]) -> Option<(usize, String)> {
-    if !tokens.first()?.is_word("create") {
-        return None;
-    }
-    let words = tokens.iter().take_while(|token| !token.is_symbol(b'(')).collect::<Vec<_>>();
-    let kind = words.iter().skip(1).find(|word| !word.is_one_of(&["or", "replace", "temp", "temporary"]));
-    if !kind?.is_word("table") || words.iter().any(|word| word.is_word("as")) {
-        return None;
-    }
-    let close = closing(tokens, words.len())?;
+    let CreatedList { open, is_of_table: true } = CreatedList::find(tokens)? else { return None };
+    let close = closing(tokens, open)?;
     let mut found: [Vec<Option<String>>; KINDS.len()] = Default::default();
     // The name before the next constraint, and whether REFERENCES belongs to one that has begun.
     let (mut name, mut is_foreign) = (None, false);
-    let mut at = words.len() + 1;
+    let mut at = open + 1;
     while at < close {
         let (token, is_next) = (&tokens[at], |word| tokens[at + 1].is_word(word));
         let kind = match () {

@@ -27,6 +27,7 @@ mod catalog;
 mod connection;
 mod constraint_names;
 mod create;
+mod created_list;
 mod definitions;
 mod describe;
 mod divisions;

@@ -4,7 +4,9 @@
 
 use colonnade_server::value::unconstrained::NAME;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Reading, Token, TokenKind};
+use colonnade_sql::{Reading, Token, TokenKind, closing};
+
+use crate::created_list::CreatedList;
 
 /// The type of a cast.
 const CAST: &str = "DECIMAL(38,10)";
@@ -67,32 +69,14 @@ enum Columns {
 
 impl Columns {
     fn of(tokens: &[Token<'_>]) -> Self {
-        let mut words = tokens.iter().take_while(|token| token.kind == TokenKind::Word);
-        match words.next() {
-            Some(first) if first.is_word("create") => {}
-            Some(first) if first.is_word("alter") && words.next().is_some_and(|second| second.is_word("table")) => {
-                return Self::Altered;
-            }
-            _ => return Self::None,
+        if let [first, second, ..] = tokens
+            && first.is_word("alter")
+            && second.is_word("table")
+        {
+            return Self::Altered;
         }
-        let kind = words.find(|word| !word.is_one_of(&["or", "replace", "temp", "temporary", "local", "global"]));
-        let open = match kind {
-            Some(kind) if kind.is_one_of(&["table", "type"]) => {
-                tokens.iter().position(|token| token.is_symbol(b'(') || kind.is_word("table") && token.is_word("as"))
-            }
-            _ => None,
-        };
-        let Some(open) = open.filter(|open| tokens[*open].is_symbol(b'(')) else { return Self::None };
-        let mut depth = 0usize;
-        let close = tokens[open..].iter().position(|token| {
-            match token.kind {
-                TokenKind::Symbol(b'(') => depth += 1,
-                TokenKind::Symbol(b')') => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        });
-        Self::List(open..close.map_or(tokens.len(), |length| open + length))
+        CreatedList::find(tokens)
+            .map_or(Self::None, |list| Self::List(list.open..closing(tokens, list.open).unwrap_or(tokens.len())))
     }
 
     /// Whether the token at `at` is the type of a column or of a field: the second one of what stands between commas.

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{ClientError, SqlState};
-use keyed::{KeyError, KeyedType};
+use keyed::{InvalidKey, KeyedType};
 
 /// The forms of texts that a session chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub enum ValueError {
     Ragged,
     /// Bytes that are not a key of their type. Another program has written them.
     #[error("{0}")]
-    Key(KeyError),
+    Key(InvalidKey),
     /// A value that is larger than the format can count.
     #[error("a value is too large for {format}")]
     TooLarge {

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use colonnade_duckdb_api::extension::{ExtensionInput, MadeFunction, describe, register as register_extensions};
-use colonnade_server::value::keyed::{KeyError, KeyedType};
+use colonnade_server::value::keyed::KeyedType;
 
 use super::handles::{CallbackError, OwnedType, checked, raw, report};
 use super::results::set_nulls;
@@ -102,7 +102,7 @@ unsafe fn keyed_type(
 }
 
 /// An error in the class of DuckDB's own errors of casts.
-fn conversion(error: &KeyError) -> CallbackError {
+fn conversion(error: impl std::fmt::Display) -> CallbackError {
     CallbackError::failed(format!("Conversion Error: {error}"))
 }
 

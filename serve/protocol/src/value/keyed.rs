@@ -62,9 +62,14 @@ pub enum KeyError {
     #[error("invalid cidr value: \"{0}\" has bits set to the right of its mask")]
     HostBits(String),
     /// Bytes that are not a key, or not the binary form.
-    #[error("incorrect binary data format of a value of type {0}")]
-    Bytes(&'static str),
+    #[error(transparent)]
+    Bytes(#[from] InvalidKey),
 }
+
+/// Bytes that are not a key of the type with this name. It is small, because each value that is written may give one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("incorrect binary data format of a value of type {0}")]
+pub struct InvalidKey(pub(crate) &'static str);
 
 impl KeyError {
     /// The error for a text that is not a value, with its beginning.
@@ -182,16 +187,16 @@ impl KeyedType {
     }
 
     /// The bytes of a device's address.
-    fn device(self, key: &[u8]) -> Result<&[u8], KeyError> {
-        if key.len() == self.size() as usize { Ok(key) } else { Err(KeyError::Bytes(self.name())) }
+    fn device(self, key: &[u8]) -> Result<&[u8], InvalidKey> {
+        if key.len() == self.size() as usize { Ok(key) } else { Err(InvalidKey(self.name())) }
     }
 
     /// Appends the text of the value with this key.
     ///
     /// # Errors
     /// If the bytes are not a key.
-    pub fn write_text(self, key: &[u8], style: TextStyle, out: &mut Vec<u8>) -> Result<(), KeyError> {
-        let invalid = || KeyError::Bytes(self.name());
+    pub fn write_text(self, key: &[u8], style: TextStyle, out: &mut Vec<u8>) -> Result<(), InvalidKey> {
+        let invalid = || InvalidKey(self.name());
         match self {
             Self::Range(element) => Range::of_key(element, key).ok_or_else(invalid)?.write_text(element, style, out),
             Self::Multirange(element) => {
@@ -228,14 +233,14 @@ impl KeyedType {
     /// # Errors
     /// If the other type does not have the value.
     pub fn cast(self, key: &[u8], target: Self) -> Result<Vec<u8>, KeyError> {
-        let invalid = || KeyError::Bytes(self.name());
+        let invalid = || InvalidKey(self.name());
         match (self, target) {
             (Self::Range(element), Self::Multirange(_)) => {
                 let range = Range::of_key(element, key).ok_or_else(invalid)?;
                 Ok(if range == Range::Empty { Vec::new() } else { key.to_vec() })
             }
             (Self::Inet, Self::Cidr) => Ok(network::Address::of_key(key).ok_or_else(invalid)?.network().key()),
-            (Self::MacAddress, Self::MacAddress8) => network::extended(key).ok_or_else(invalid),
+            (Self::MacAddress, Self::MacAddress8) => Ok(network::extended(key).ok_or_else(invalid)?),
             (Self::MacAddress8, Self::MacAddress) => network::shortened(key).ok_or(KeyError::OutOfRange("macaddr8")),
             _ => Ok(key.to_vec()),
         }
@@ -260,8 +265,8 @@ impl KeyedType {
     ///
     /// # Errors
     /// If the bytes are not a key.
-    pub(crate) fn write_binary(self, key: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
-        let invalid = || KeyError::Bytes(self.name());
+    pub(crate) fn write_binary(self, key: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidKey> {
+        let invalid = || InvalidKey(self.name());
         match self {
             Self::Range(element) => Range::of_key(element, key).ok_or_else(invalid)?.write_binary(element, out),
             Self::Multirange(element) => {

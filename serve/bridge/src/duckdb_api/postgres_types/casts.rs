@@ -208,15 +208,15 @@ impl Cast {
             (Side::Text, Side::Keyed(type_)) => {
                 // DuckDB's texts are UTF-8.
                 let text = std::str::from_utf8(given).map_err(|_| "a text is not UTF-8")?;
-                let key = type_.parse(text).map_err(|error| conversion(&error))?;
+                let key = type_.parse(text).map_err(conversion)?;
                 out.extend_from_slice(&key);
             }
             (Side::Keyed(type_), Side::Text) => {
-                type_.write_text(given, TextStyle::default(), out).map_err(|error| conversion(&error))?;
+                type_.write_text(given, TextStyle::default(), out).map_err(conversion)?;
             }
             (Side::Keyed(type_), Side::Json) => {
                 let mut text = Vec::new();
-                type_.write_text(given, TextStyle::default(), &mut text).map_err(|error| conversion(&error))?;
+                type_.write_text(given, TextStyle::default(), &mut text).map_err(conversion)?;
                 out.push(b'"');
                 // No text of these types has control characters.
                 for byte in text {
@@ -228,7 +228,7 @@ impl Cast {
                 out.push(b'"');
             }
             (Side::Keyed(source), Side::Keyed(target)) => {
-                let key = source.cast(given, target).map_err(|error| conversion(&error))?;
+                let key = source.cast(given, target).map_err(conversion)?;
                 out.extend_from_slice(&key);
             }
             _ => return Err(self.refusal()),

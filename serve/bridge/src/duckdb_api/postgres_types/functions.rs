@@ -199,8 +199,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                             ElementForm::Text => {
                                 let text =
                                     std::str::from_utf8(values.text(entry)).map_err(|_| "a text is not UTF-8")?;
-                                let other =
-                                    KnownRange::parse(call.element, text).map_err(|error| conversion(&error))?;
+                                let other = KnownRange::parse(call.element, text).map_err(conversion)?;
                                 return Ok(Some(range.compare(RangeComparison::Contains, &other)));
                             }
                         };
@@ -212,7 +211,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                     let second = scalar::argument(api, info, 1)?;
                     let keys = each(rows, &[&first, &second], |entries| {
                         let (a, b) = (call.range(&first, entries[0])?, call.range(&second, entries[1])?);
-                        a.operate(operation, &b).map(Some).map_err(|error| conversion(&error))
+                        a.operate(operation, &b).map(Some).map_err(conversion)
                     })?;
                     let (mut bytes, mut places) = (Vec::new(), Vec::new());
                     for key in keys {
@@ -251,6 +250,6 @@ impl Call {
     /// The values are ranges of this element, and the entry is not NULL.
     unsafe fn range(&self, values: &VectorValues, entry: usize) -> Result<KnownRange, CallbackError> {
         // SAFETY: the caller promises it.
-        KnownRange::of_key(self.element, unsafe { values.text(entry) }).map_err(|error| conversion(&error))
+        KnownRange::of_key(self.element, unsafe { values.text(entry) }).map_err(conversion)
     }
 }

@@ -1,7 +1,7 @@
 //! The functions and operators of ranges (PostgreSQL manual, §9.20).
 
 use super::range::{Bound, Ends, Range};
-use super::{Element, KeyError, KeyedType};
+use super::{Element, InvalidKey, KeyError, KeyedType};
 
 /// What a function of ranges gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl KnownRange {
     /// # Errors
     /// The bytes are not one.
     pub fn of_key(element: Element, key: &[u8]) -> Result<Self, KeyError> {
-        let range = Range::of_key(element, key).ok_or(KeyError::Bytes("range"))?;
+        let range = Range::of_key(element, key).ok_or(InvalidKey("range"))?;
         Ok(Self { element, range })
     }
 

@@ -65,6 +65,12 @@ impl ScalarFunction<'_> {
     }
 }
 
+/// The bind of calls that need no data.
+///
+/// # Safety
+/// None: the handles are not used.
+pub unsafe extern "C" fn no_data(_: Handle, _: Handle, _: Handle, _: *mut Handle) {}
+
 /// The beginning of calls that keep nothing for a thread.
 ///
 /// # Safety

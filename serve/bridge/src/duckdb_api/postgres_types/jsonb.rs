@@ -5,22 +5,22 @@ use colonnade_duckdb_api::extension::{CONSISTENT, ExtensionInput, POSITIONAL_ONL
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::value::jsonb;
 
-use super::{each, named_type, write};
-use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, report};
-use crate::duckdb_api::symbols::{Api, Handle};
+use super::{conversion, each, named_type, write};
+use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, report};
+use crate::duckdb_api::symbols::{Api, Handle, ScalarCallback};
 
 /// Registers the operators.
 ///
 /// # Safety
 /// `input` is that of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
-    for (name, container) in [("@>", 0u64), ("<@", 1)] {
+    for (name, execute) in [("@>", execute::<0> as ScalarCallback), ("<@", execute::<1>)] {
         let function = ScalarFunction {
             name,
             stability: CONSISTENT,
-            user_data: Some(owned(container)),
+            user_data: None,
             resolve: None,
-            bind,
+            bind: scalar::no_data,
             begin: scalar::no_state,
             execute,
         };
@@ -39,31 +39,18 @@ pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Resu
     Ok(())
 }
 
-unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut Handle) {
-    // SAFETY: DuckDB calls this with the handles of a bind, whose data are those of `register`.
+/// `CONTAINER` is the number of the argument that contains the other one.
+unsafe extern "C" fn execute<const CONTAINER: u64>(info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of an execution. The vectors have texts.
     unsafe {
         report(error, |api| {
-            let container: &u64 = object(api, |out, error| (api.v2_function_bind_get_user_data)(info, out, error))?;
-            let mut copy = owned(*container);
-            checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut copy, error))
-        });
-    }
-}
-
-unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
-    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind`. The vectors have
-    // texts.
-    unsafe {
-        report(error, |api| {
-            let container: &u64 =
-                object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
-            let containers = scalar::argument(api, info, *container)?;
-            let parts = scalar::argument(api, info, 1 - *container)?;
+            let containers = scalar::argument(api, info, CONTAINER)?;
+            let parts = scalar::argument(api, info, 1 - CONTAINER)?;
             let found = each(scalar::row_count(api, info)?, &[&containers, &parts], |entries| {
                 let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "a text is not UTF-8");
                 let (whole, part) = (text(containers.text(entries[0]))?, text(parts.text(entries[1]))?);
                 let found = jsonb::contains(whole, part);
-                found.map(Some).map_err(|error| CallbackError::failed(format!("Conversion Error: {error}")))
+                found.map(Some).map_err(conversion)
             })?;
             write(api, scalar::result(api, info)?, &found)
         });

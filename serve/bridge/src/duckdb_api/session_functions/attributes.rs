@@ -20,8 +20,15 @@ use super::super::symbols::{Api, Handle};
 pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     // A plan may run again, when the type is another one.
     let (name, stability) = ("colonnade_attributes", VOLATILE);
-    let function =
-        ScalarFunction { name, stability, user_data: None, resolve: None, bind, begin: scalar::no_state, execute };
+    let function = ScalarFunction {
+        name,
+        stability,
+        user_data: None,
+        resolve: None,
+        bind: scalar::no_data,
+        begin: scalar::no_state,
+        execute,
+    };
     // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks keep nothing.
     unsafe {
         function.register(api, input.context, input.extension, |_, signature| {
@@ -33,8 +40,6 @@ pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Resu
         })
     }
 }
-
-unsafe extern "C" fn bind(_: Handle, _: Handle, _: Handle, _: *mut Handle) {}
 
 /// Answers for the rows of a chunk. Without the type the answer is NULL.
 unsafe extern "C" fn execute(info: Handle, context: Handle, error: *mut Handle) {

@@ -1,7 +1,8 @@
 """PostgreSQL's catalog, kept in the user's cache directory, because making it takes half of a server's start.
 
 A process of its own makes it, which has opened no database: nothing that a client sends or that a served file has in it
-gets into what later servers use. Each server has a copy, and its engine cannot reach the cache from the sandbox.
+gets into what later servers use. Each server has a copy, and its engine cannot reach the cache from the sandbox. With
+`--allow-files` there is no sandbox: then clients can write whatever the operator can.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from colonnade._sources.duckdb_types import exact
 
 MAKER = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pathlib import Path; "
@@ -62,7 +65,7 @@ def digest_of_parts(files: bool) -> str:
             raise RuntimeError(f"{module} is missing")
         status = Path(found.origin).stat()
         parts.append(f"{module} {status.st_size} {status.st_mtime_ns}".encode())
-    for path in sorted(Path(__file__).parent.with_name("_duckdb").iterdir()):
+    for path in [Path(exact.__file__), *sorted(Path(__file__).parent.with_name("_duckdb").iterdir())]:
         if path.is_file():
             parts += path.name.encode(), path.read_bytes()
     return digest(b"".join(b"%d %s" % (len(part), part) for part in parts))

@@ -58,7 +58,8 @@ check: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check what has c
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
 test-rust: $(BIN)/.test
-	$(CARGO) test --workspace --locked
+	@# The crate of the benchmark of formats needs all those that it measures: `make test-study` tests it.
+	$(CARGO) test --workspace --exclude colonnade-bench --locked
 	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) test --release --locked \
 		-p colonnade-encoder --features memory-errors --test memory
 
@@ -73,7 +74,7 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || $(call packages,unixodbc odbcinst odbc-postgresql)
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || $(call packages,unixodbc odbcinst odbc-mariadb)
-	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile -m "not study" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile -m "not study and not long" $(PYTEST_ARGS)
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres

@@ -9,10 +9,14 @@ VERSIONS ?=
 SERVERS ?=
 PSYCOPG ?=
 
-.PHONY: test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-tools test-psycopg test-drop-in test-ml test-engines
+.PHONY: test-long test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-tools test-psycopg test-drop-in test-ml test-engines
 .PHONY: test-postgres-versions test-mysql-versions soak soak-functions
 
+test-long: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb ## Run the tests that take a minute or more
+	$(BIN)/python -m pytest --timeout=600 --numprocesses=$(TEST_PROCESSES) -m long bench/tests tests $(PYTEST_ARGS)
+
 test-study: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb ## Run whole parts of the study at their smallest size (make test runs its small parts)
+	$(CARGO) test --locked -p colonnade-bench
 	$(BIN)/python -m pytest --timeout=600 -m study study/tests $(PYTEST_ARGS)
 
 # The editor is an ordinary program of npm and Debian; tests/editor/installed.py compiles its native modules.

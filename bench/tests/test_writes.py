@@ -42,6 +42,7 @@ def arguments(kind: str) -> argparse.Namespace:
     return argparse.Namespace(databases=[kind], only="", rounds=2, peers=sys.executable)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PLACES)
 def test_each_contender_fills_the_table(kind: str, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     def stock(given: Source) -> Any:

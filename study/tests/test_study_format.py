@@ -18,6 +18,8 @@ from study import report
 from study.encodings import one, ours, theirs, values
 from study.experiment import SIZES, Context, Experiment, Row, Unmeasurable
 
+pytestmark = pytest.mark.study
+
 ROOT = Path(__file__).parents[2]
 ROWS = SIZES["tiny"].rows
 #: Tables with the names, the types and something of the values of the benchmark's.

@@ -45,7 +45,8 @@ def test_the_server_stays_up(attacked: Target, construct: str) -> None:
 # DuckDB does not look at the timeout while it computes a value of 10,000 levels. The server then ends DuckDB's process,
 # which takes most of a minute.
 @pytest.mark.parametrize(
-    ("construct", "depth"), [("json as variant", 10_000), *((name, 100_000) for name in DEEP_VALUES)]
+    ("construct", "depth"),
+    [pytest.param("json as variant", 10_000, marks=pytest.mark.long), *((name, 100_000) for name in DEEP_VALUES)],
 )
 def test_what_a_value_nests_costs_a_worker_at_most(tmp_path: Path, construct: str, depth: int) -> None:
     with target(tmp_path, "--memory", "1GB", "--threads", "2", "--statement-timeout", "1") as attacked:

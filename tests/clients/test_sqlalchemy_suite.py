@@ -27,6 +27,7 @@ TIMEOUT = 900
 
 
 @pytest.mark.timeout(TIMEOUT)
+@pytest.mark.long
 def test_the_dialects_own_tests_pass() -> None:
     with serve() as server:
         with psycopg.connect(server.dsn, autocommit=True) as connection:

@@ -188,7 +188,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_parts_are_the_whole(tables: mariadb.Server, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(VALUES)))

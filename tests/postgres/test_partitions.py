@@ -209,7 +209,7 @@ VALUES = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_parts_are_the_whole(postgres: pg.Cluster, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(VALUES)))

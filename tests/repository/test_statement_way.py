@@ -31,6 +31,7 @@ RUST = {
     "duckdb/src/rows.rs": ["edits", "may_compare"],
     "duckdb/src/spellings.rs": ["edits"],
     "duckdb/src/unconstrained.rs": ["edits"],
+    "duckdb/src/constraint_names.rs": ["edits"],
     "duckdb/src/divisions.rs": ["edits", "of_parameters", "of"],
     "duckdb/src/literal.rs": ["edits", "cast", "of_type", "with_type_before"],
     "duckdb/src/catalog/served_database.rs": ["edits"],

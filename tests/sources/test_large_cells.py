@@ -12,6 +12,8 @@ import pytest
 
 from tests.testbed import postgres as pg
 
+pytestmark = pytest.mark.long
+
 SIZE = 900_000_000
 
 

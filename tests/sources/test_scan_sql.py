@@ -137,7 +137,7 @@ def predicates(draw: st.DrawFn, frame: pl.DataFrame) -> pl.Expr:
 
 
 @pytest.mark.lack("adbc-postgresql", reason="the same, if the column is drawn")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_filter_gives_the_rows_that_polars_gives(source: Source, whole: pl.DataFrame, data: st.DataObject) -> None:
     predicate = data.draw(predicates(whole))

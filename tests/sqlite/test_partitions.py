@@ -265,7 +265,7 @@ def test_names_and_comments_are_sqlites(path: Path) -> None:
         assert _sorted(read(path, sql, partition_on="t", partition_num=2)) == _sorted(fetched(path, sql))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sets(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 500), max_size=400), st.integers(2, 9))
 def test_any_rowids(tmp_path: Path, rowids: set[int], number: int) -> None:
     path = tmp_path / "a.db"
@@ -365,7 +365,7 @@ def test_a_cancellation_reaches_the_parts(path: Path) -> None:
         assert connection.query("select 1").to_arrow().num_rows == 1
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text("aA b'\0ü"), st.binary()),

@@ -247,7 +247,8 @@ CREATE VIEW pg_stat_user_tables AS
 SELECT c.oid AS relid, nspname AS schemaname, relname, reltuples::BIGINT AS n_live_tup
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE relkind = 'r' AND nspname <> 'pg_catalog';
-CREATE VIEW pg_stat_user_indexes AS
+-- The columns that the four views of indexes share.
+CREATE VIEW index_statistics AS
 SELECT indrelid AS relid, indexrelid, nspname AS schemaname, t.relname, i.relname AS indexrelname
 FROM pg_index JOIN pg_class t ON t.oid = indrelid JOIN pg_class i ON i.oid = indexrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE nspname <> 'pg_catalog';
@@ -328,9 +329,10 @@ SELECT pg_backend_pid() AS pid, false AS gss_authenticated, NULL::VARCHAR AS pri
 CREATE VIEW pg_stat_all_tables AS FROM pg_stat_user_tables;
 CREATE VIEW pg_statio_all_tables AS SELECT relid, schemaname, relname FROM pg_stat_user_tables;
 CREATE VIEW pg_statio_user_tables AS FROM pg_statio_all_tables;
-CREATE VIEW pg_stat_all_indexes AS FROM pg_stat_user_indexes;
-CREATE VIEW pg_statio_all_indexes AS FROM pg_stat_user_indexes;
-CREATE VIEW pg_statio_user_indexes AS FROM pg_statio_all_indexes;
+CREATE VIEW pg_stat_all_indexes AS FROM index_statistics;
+CREATE VIEW pg_stat_user_indexes AS FROM index_statistics;
+CREATE VIEW pg_statio_all_indexes AS FROM index_statistics;
+CREATE VIEW pg_statio_user_indexes AS FROM index_statistics;
 CREATE VIEW pg_stat_database AS
 SELECT oid AS datid, datname, 1 AS numbackends, NULL::BIGINT AS xact_commit, NULL::BIGINT AS xact_rollback, NULL::BIGINT AS blks_read,
        NULL::BIGINT AS blks_hit, NULL::BIGINT AS tup_returned, NULL::BIGINT AS tup_fetched, NULL::BIGINT AS tup_inserted,

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reader import codecs
+from reader.check import canonical
+from reader.nodes import NAMES, NULLS
+from reader.stream import Stream, read_stream
 
-ROOT = Path(__file__).parents[2]
-
-from reader import codecs  # noqa: E402
-from reader.check import canonical  # noqa: E402
-from reader.nodes import NAMES, NULLS  # noqa: E402
-from reader.stream import Stream, read_stream  # noqa: E402
+from tests.support.examples import example
 
 CONFIGS = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1"]
 CODECS = {"light+lz4": {0, 1}, "light+zstd-1": {0, 2}}
@@ -26,8 +25,7 @@ CODECS = {"light+lz4": {0, 1}, "light+zstd-1": {0, 2}}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The streams, NAME.bin, and what they mean, NAME.json."""
     folder = tmp_path_factory.mktemp("streams")
-    command = ["cargo", "run", "--quiet", "--locked", "-p", "colonnade-wire", "--example", "write_streams", "--"]
-    subprocess.run([*command, str(folder)], cwd=ROOT, check=True)
+    subprocess.run([example("write_streams"), folder], check=True)
     return folder
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import random
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[2]
+from tests.support.examples import example
 
 
 class Token(NamedTuple):
@@ -47,27 +45,9 @@ class Cut(NamedTuple):
         return [token for token in self.tokens if token.kind not in ("Space", "Comment")]
 
 
-@functools.cache
-def program() -> Path:
-    build = [
-        "cargo",
-        "build",
-        "--quiet",
-        "--locked",
-        "-p",
-        "colonnade-sql",
-        "--example",
-        "cut",
-        "--message-format=json",
-    ]
-    lines = subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    executables = [json.loads(line).get("executable") for line in lines]
-    return Path(next(executable for executable in executables if executable))
-
-
 def cuts(dialect: str, texts: Sequence[str]) -> list[Cut]:
     given = "\0".join(texts).encode()
-    answer = subprocess.run([program(), dialect], input=given, check=True, capture_output=True).stdout
+    answer = subprocess.run([example("cut"), dialect], input=given, check=True, capture_output=True).stdout
     return [_cut(text, json.loads(line)) for text, line in zip(texts, answer.splitlines(), strict=True)]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -19,9 +18,10 @@ from pathlib import Path
 
 from colonnade._sources.duckdb_types import exact
 
+from .interpreter import command
+
 MAKER = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pathlib import Path; "
-    "from colonnade_serve._duckdb.catalog_file import make_public; "
+    "from pathlib import Path; from colonnade_serve._duckdb.catalog_file import make_public; "
     "make_public(Path(sys.argv[2]), files=sys.argv[3] == 'True')"
 )
 #: The file in a server's directory, as `catalog_file.py` names it. This process does not load DuckDB.
@@ -45,8 +45,8 @@ def provide_catalog(scratch: Path, *, files: bool) -> None:
             draft.write_bytes(content)
             draft.rename(scratch / NAME)
             return
-        command = [sys.executable, "-P", "-c", MAKER, json.dumps(sys.path), str(scratch), str(files)]
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        making = command(MAKER, str(scratch), str(files))
+        subprocess.run(making, stdin=subprocess.DEVNULL, capture_output=True, check=True)
         keep(cache, key, (scratch / NAME).read_bytes())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import signal
@@ -16,6 +15,7 @@ from colonnade_serve._core import Supervisor
 
 from .catalog_cache import provide_catalog
 from .functions import template
+from .interpreter import command
 from .private import Boundary, private_paths
 from .settings import STACK_BYTES, Settings
 from .worker import ENVIRONMENT
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from .settings import Database
 
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-#: The worker has the import path of this process, without the current directory.
-WORKER = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnade_serve._serve.worker import main; main()"
-)
+WORKER = "from colonnade_serve._serve.worker import main; main()"
 
 
 def serve(engine: Database | str, listening: Listening, options: ServerOptions, *, grace: float, verbose: bool) -> int:
@@ -72,9 +69,8 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> tuple[S
                 raise SystemExit(f"colonnade: {error}") from None
     if not isinstance(settings.engine, str):
         provide_catalog(Path(settings.scratch), files=settings.engine.allow_files)
-    command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
     try:
-        supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json(), program)
+        supervisor = Supervisor(listening, command(WORKER), list(ENVIRONMENT.items()), settings.to_json(), program)
     except Exception as error:
         if verbose:
             raise

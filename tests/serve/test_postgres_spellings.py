@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
 
 
@@ -78,9 +79,17 @@ def test_a_time_zone_by_its_offset(session: psycopg.Connection) -> None:
     session.execute("reset timezone")
 
 
+def shown_path(session: psycopg.Connection) -> tuple[str, str | None, list[str]]:
+    """The search path as it was set, the current schema, and the schemas of the path that exist."""
+    ((path,),) = session.execute("show search_path").fetchall()
+    ((current, schemas),) = session.execute("select current_schema(), current_schemas(false)").fetchall()
+    return path, current, schemas
+
+
 def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) -> None:
     options = "-csearch_path=spelled,spelled_too"
     with psycopg.connect(server.dsn, autocommit=True, options=options) as session:
+        assert shown_path(session) == ("spelled, spelled_too", None, [])
         with pytest.raises(psycopg.errors.InvalidSchemaName):
             session.execute("create table goods (i int)")
         session.execute("create schema spelled_too")
@@ -90,7 +99,16 @@ def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) ->
             ("spelled",)
         ]
         session.execute("set search_path to nowhere, spelled_too")
-        assert session.execute("show search_path").fetchall() == [("spelled_too",)]
+        assert shown_path(session) == ("nowhere, spelled_too", "spelled_too", ["spelled_too"])
+        # What sets another path awaits nothing any more.
+        for reset in ("reset search_path", "reset all", "use spelled"):
+            session.execute("set search_path to awaited")
+            assert shown_path(session)[0] == "awaited", reset
+            session.execute(reset)
+            path = shown_path(session)
+            session.execute("create schema awaited; drop schema awaited")
+            assert shown_path(session) == path, reset
+            assert path[1] in path[0], reset
         session.execute("set search_path to public")
         session.execute("drop schema spelled cascade")
         session.execute("drop schema spelled_too")
@@ -145,3 +163,10 @@ def test_a_text_is_cast_to_an_array(session: psycopg.Connection) -> None:
     for given, cast in (("{1,2}", "int[]"), ('{a,"b c",NULL}', "text[]")):
         found = psycopg.RawCursor(session).execute(f"select $1::{cast}", [given]).fetchall()
         assert found == [([1, 2] if cast == "int[]" else ["a", "b c", None],)]
+
+
+def test_types_may_be_quoted(session: psycopg.Connection, stock: pg.Cluster) -> None:
+    query = r"""select '\x00ff'::"bytea", cast('\x00ff' as pg_catalog."bytea"), '{1,2}'::"int4"[],
+                       '1.23456'::"numeric", '2000-01-01 00:00 +2'::"timestamptz" = '1999-12-31 22:00:00+00'"""
+    with stock.connect() as postgres:
+        assert session.execute(query).fetchall() == postgres.execute(query).fetchall()

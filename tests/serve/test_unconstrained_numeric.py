@@ -36,7 +36,7 @@ def table(connection: psycopg.Connection) -> str:
 
 
 @pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("spelling", ["numeric", "DECIMAL", "dec"])
+@pytest.mark.parametrize("spelling", ["numeric", "DECIMAL", "dec", '"numeric"', 'pg_catalog."numeric"'])
 def test_values_are_sent_as_postgresql_sends_them(
     connection: psycopg.Connection, postgres: psycopg.Connection, spelling: str, binary: bool
 ) -> None:

@@ -130,6 +130,11 @@ impl<'a> Token<'a> {
         matches!(self.kind, TokenKind::Word | TokenKind::Name) && self.folded() == name
     }
 
+    /// Whether it is this name, which is in lower case, as DuckDB compares names: in any case, and also in quotes.
+    pub fn is_name_in_any_case(&self, name: &str) -> bool {
+        self.name().is_some_and(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds
     /// bytes that are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
     pub fn string(&self, dialect: Dialect) -> Option<Cow<'a, str>> {

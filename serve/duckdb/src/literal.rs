@@ -48,7 +48,8 @@ pub fn edits(reading: &Reading<'_>) -> Edits {
 fn may_have_type(tokens: &[Token<'_>], at: usize) -> bool {
     let (before, after) =
         (at.checked_sub(1).map(|before| tokens[before].kind), tokens.get(at + 1).map(|next| next.kind));
-    matches!(before, Some(TokenKind::Word | TokenKind::Symbol(b'('))) || after == Some(TokenKind::Symbol(b':'))
+    matches!(before, Some(TokenKind::Word | TokenKind::Name | TokenKind::Symbol(b'(')))
+        || after == Some(TokenKind::Symbol(b':'))
 }
 
 /// A literal with its cast in DuckDB's SQL, and the byte after the cast. `rest` are the tokens after the literal.
@@ -60,11 +61,11 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
 
 /// A literal of a type in DuckDB's SQL, and the byte after the type. `type_` begins with the type.
 fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String, usize)> {
-    let name = type_.first().filter(|name| name.kind == TokenKind::Word)?;
+    let name = type_.first().filter(|name| is_name(name))?;
     let item = type_name_length(type_);
     let (dimensions, end) = brackets(&type_[item..]);
     // `bytea` is PostgreSQL's name. A literal that is cast to DuckDB's name, BLOB, is in DuckDB's text form already.
-    let is_bytes = name.is_word("bytea");
+    let is_bytes = name.is_name_in_any_case("bytea");
     if dimensions == 0 && !is_bytes {
         return exact_cast(value, &type_[..item]).map(|cast| (cast, type_[item - 1].end()));
     }
@@ -77,14 +78,18 @@ fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String,
     let list = Type::list_of(item_type);
     let value = value.trim_ascii_start().starts_with('{').then(|| from_text(&list, value).ok())??;
     // The form of rows depends on the attributes of their type (`typed`).
-    if has_rows(&value) && !TEXTS.iter().any(|text| name.is_word(text)) && KeyedType::of_name(&name.folded()).is_none()
-    {
+    let is_text = TEXTS.iter().any(|text| name.is_name_in_any_case(text));
+    if has_rows(&value) && !is_text && KeyedType::of_name(&name.folded()).is_none() {
         return None;
     }
     let item_name = &statement[name.start..type_[item - 1].end()];
     // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+fn is_name(token: &Token<'_>) -> bool {
+    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 /// Types whose values are texts in any form.
@@ -101,7 +106,7 @@ fn has_rows(value: &ParameterValue) -> bool {
 /// A literal in `CAST('{1}' AS int[])` or `numeric '1.2345'`: the replaced bytes and the new text.
 fn with_type_before(statement: &str, tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let before = at.checked_sub(1)?;
-    if tokens[before].kind == TokenKind::Word {
+    if is_name(&tokens[before]) {
         return Some((tokens[before].start..tokens[at].end(), exact_cast(value, &tokens[before..at])?));
     }
     let cast = before.checked_sub(1).filter(|cast| tokens[before].is_symbol(b'(') && tokens[*cast].is_word("cast"))?;
@@ -143,7 +148,7 @@ fn postgres_type(words: &[Token<'_>]) -> Option<Type> {
         [with, time, zone] if time.is_word("time") && zone.is_word("zone") => with.is_word("with"),
         _ => return None,
     };
-    let name = match &*name.folded() {
+    let name = match &*name.folded().to_ascii_lowercase() {
         "timestamp" if is_zoned => "TIMESTAMP WITH TIME ZONE",
         "time" if is_zoned => "TIME WITH TIME ZONE",
         "timestamp" => "TIMESTAMP",
@@ -161,10 +166,12 @@ fn postgres_type(words: &[Token<'_>]) -> Option<Type> {
 
 /// A literal in `CAST('\x00' AS bytea)` or `bytea '\x00'`: the replaced bytes and the new text.
 fn bytes_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
-    let is = |at: Option<usize>, word: &str| at.and_then(|at| tokens.get(at)).is_some_and(|token| token.is_word(word));
+    let token = |at: Option<usize>| at.and_then(|at| tokens.get(at));
+    let is = |at, word| token(at).is_some_and(|token| token.is_word(word));
+    let is_bytea = |at| token(at).is_some_and(|token| token.is_name_in_any_case("bytea"));
     let opens = at.checked_sub(1).is_some_and(|before| tokens[before].is_symbol(b'('));
-    let is_cast = opens && is(at.checked_sub(2), "cast") && is(Some(at + 1), "as") && is(Some(at + 2), "bytea");
-    let is_named = is(at.checked_sub(1), "bytea");
+    let is_cast = opens && is(at.checked_sub(2), "cast") && is(Some(at + 1), "as") && is_bytea(Some(at + 2));
+    let is_named = is_bytea(at.checked_sub(1));
     let value =
         (value.starts_with("\\x") && (is_cast || is_named)).then(|| from_text(&types::named("BLOB"), value).ok())??;
     let start = if is_named { tokens[at - 1].start } else { tokens[at].start };
@@ -263,6 +270,12 @@ mod tests {
             (r"select '\x00fF'::bytea, 1", "select system.main.unhex('00FF'), 1"),
             (r"select '\x'::bytea", "select system.main.unhex('')"),
             (r"select CAST('\x00ff' AS bytea)", "select CAST(system.main.unhex('00FF') AS bytea)"),
+            (r#"select CAST('\x00ff' AS "bytea")"#, r#"select CAST(system.main.unhex('00FF') AS "bytea")"#),
+            (
+                r#"select '\x00ff'::"bytea", "bytea" '\x00'"#,
+                "select system.main.unhex('00FF'), system.main.unhex('00')",
+            ),
+            (r#"select '{1}'::"int4"[]"#, r#"select CAST(system.main.list_value('1') AS "int4"[])"#),
             (r"select bytea '\x00ff', 1", "select system.main.unhex('00FF'), 1"),
             (r"select E'\\x00ff' :: bytea", "select system.main.unhex('00FF')"),
             (
@@ -282,6 +295,8 @@ mod tests {
             ("select CAST('1.2345' AS numeric)", "select CAST('1.2345' AS DECIMAL(5,4))"),
             ("select cast('{a}' as varchar[])", "select CAST(system.main.list_value('a') AS varchar[])"),
             ("select numeric '1.2345', a 'b'", "select CAST('1.2345' AS DECIMAL(5,4)), a 'b'"),
+            ("select \"numeric\" '1.2345', \"a\" 'b'", "select CAST('1.2345' AS DECIMAL(5,4)), \"a\" 'b'"),
+            ("select '1.2345'::\"Numeric\"", "select CAST('1.2345' AS DECIMAL(5,4))"),
             ("select '1000000000.12345'::numeric", "select CAST('1000000000.12345' AS DECIMAL(15,5))"),
             ("select '0'::decimal, '1.25'::numeric(4, 1)", "select CAST('0' AS DECIMAL(1,0)), '1.25'::numeric(4, 1)"),
             (

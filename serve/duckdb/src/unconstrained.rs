@@ -16,8 +16,7 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     let (mut edits, tokens) = (Edits::default(), statement.tokens());
     let columns = Columns::of(tokens);
     for (at, token) in tokens.iter().enumerate() {
-        let is_open = token.kind == TokenKind::Word
-            && token.is_one_of(&["numeric", "decimal", "dec"])
+        let is_open = ["numeric", "decimal", "dec"].iter().any(|name| token.is_name_in_any_case(name))
             && !tokens.get(at + 1).is_some_and(|next| next.is_symbol(b'(') || next.is_symbol(b'.'));
         if !is_open {
             continue;
@@ -128,6 +127,11 @@ mod tests {
                 "create table t (numeric int, decimal numeric, check (decimal > numeric and f(1, dec)))",
                 "create table t (numeric int, decimal @, check (decimal > numeric and f(1, dec)))",
             ),
+            (
+                "create table t (\"numeric\" int, b \"numeric\"[], c \"NUMERIC\" default 1::\"numeric\")",
+                "create table t (\"numeric\" int, b @[], c @ default 1::%)",
+            ),
+            ("alter table t alter \"numeric\" type \"numeric\"", "alter table t alter \"numeric\" type @"),
             ("create table t (a struct(x numeric, y int))", "create table t (a struct(x @, y int))"),
             ("create table t (a map(text, numeric))", "create table t (a map(text, @))"),
             ("create table t (a int default (x::numeric))", "create table t (a int default (x::%))"),

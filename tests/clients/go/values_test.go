@@ -141,6 +141,7 @@ func TestValuesComeBack(t *testing.T) {
 		comesBack(t, conn, mode, "integer[]", []*int32{&one, nil})
 		comesBack(t, conn, mode, "varchar[]", texts)
 		comesBack(t, conn, mode, "double[]", []float64{0.5, -1})
+		comesBack(t, conn, mode, "smallint[]", []int16{})
 		if mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol {
 			// The others do not ask the server what these are.
 			comesBack(t, conn, mode, "json", map[string]any{"a": []any{1.0, nil}})

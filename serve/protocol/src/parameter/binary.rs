@@ -209,11 +209,15 @@ impl<'a> Fields<'a> {
             total = total.checked_mul(length).ok_or_else(|| self.invalid())?;
             lengths.push(length);
         }
+        // An array without items may have dimensions, as pgx sends it.
+        if dimensions == 0 || total == 0 {
+            return Ok(ParameterValue::List(Vec::new()));
+        }
         // Each item has at least the four bytes of its length.
-        if total.checked_mul(4).is_none_or(|least| dimensions > 0 && least > self.rest.len()) || lengths.contains(&0) {
+        if total.checked_mul(4).is_none_or(|least| least > self.rest.len()) {
             return Err(self.invalid());
         }
-        if lengths.is_empty() { Ok(ParameterValue::List(Vec::new())) } else { self.items(inner, &lengths) }
+        self.items(inner, &lengths)
     }
 
     /// Reads a row (`record_recv`): the number of fields, and the type and the value of each.
@@ -332,7 +336,10 @@ mod tests {
             read(1007, &two),
             Ok(ParameterValue::List(vec![ParameterValue::Text("7".to_owned()), ParameterValue::Null]))
         );
-        assert_eq!(read(1007, &head(&[])), Ok(ParameterValue::List(vec![])));
+        for dimensions in [&[][..], &[0], &[2, 0], &[0, i32::MAX]] {
+            assert_eq!(read(1007, &head(dimensions)), Ok(ParameterValue::List(vec![])), "{dimensions:?}");
+        }
+        assert!(read(1007, &[head(&[0]), vec![0; 4]].concat()).is_err());
         assert!(read(1007, &head(&[i32::MAX])).is_err());
         assert!(read(1007, &head(&[i32::MAX; 6])).is_err());
         assert!(read(1016, &two).is_err());

@@ -11,8 +11,14 @@ CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 
 CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
 -- PostgreSQL allows these functions in FROM too.
-CREATE MACRO current_schema() AS client_schema(system.main.current_schema());
-CREATE MACRO current_schema() AS TABLE SELECT client_schema(system.main.current_schema()) AS current_schema;
+-- The client's search path while some of its schemas do not exist, or NULL (`session_settings.py`). DuckDB's path has information_schema then,
+-- so that it has a schema.
+CREATE MACRO awaited_path() AS [client_schema(place) for place in getvariable('colonnade_search_path')::VARCHAR[]];
+CREATE MACRO on_path(place) AS
+    place <> 'information_schema' OR coalesce(list_contains(getvariable('colonnade_search_path')::VARCHAR[], place), true);
+CREATE MACRO current_schema() AS
+    CASE WHEN on_path(system.main.current_schema()) THEN client_schema(system.main.current_schema()) END;
+CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;
 CREATE MACRO current_database() AS system.main.current_database();
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
 CREATE MACRO pg_get_userbyid(role) AS current_user();
@@ -118,7 +124,7 @@ CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
-    || [client_schema(place) for place in system.main.current_schemas(false)[:-2]];
+    || [client_schema(place) for place in system.main.current_schemas(false)[:-2] if on_path(place)];
 
 -- Sizes that DuckDB does not report are NULL.
 CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT;

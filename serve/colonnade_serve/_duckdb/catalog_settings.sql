@@ -16,7 +16,7 @@ FROM (FROM fixed_settings
       UNION ALL SELECT 'DateStyle', coalesce(getvariable('colonnade_datestyle')::VARCHAR, 'ISO, MDY')
       UNION ALL SELECT 'IntervalStyle', coalesce(getvariable('colonnade_intervalstyle')::VARCHAR, 'postgres')
       -- DuckDB's names of offsets with minutes count to the east, PostgreSQL's to the west (`zone.rs`).
-      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false))
+      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN coalesce(quoted_list(awaited_path()), quoted_list(current_schemas(false)))
                                        WHEN 'TimeZone' THEN regexp_replace(regexp_replace(value, '^GMT\+(\d\d:.*)$', '<+\1>-\1'),
                                                                            '^GMT-(\d\d:.*)$', '<-\1>+\1')
                                        ELSE value END

@@ -145,7 +145,7 @@ class StatementRunner:
         if statement.kind == "create":
             self._settings.created(self._connection)
         if statement.kind == "set":
-            self._settings.changed(self._connection, are_followed=self.deferred_calls is not None)
+            self._settings.changed(self._connection, sql, are_followed=self.deferred_calls is not None)
         return Answer(changed=changed if changed >= 0 else None)
 
     def _stream(

@@ -53,7 +53,7 @@ class SessionSettings:
         found = SET_PATH.fullmatch(sql)
         if found is None:
             return sql
-        self._awaited = []
+        self._await(connection, [])
         names = [name.strip() for name in found[1].replace("''", "'").split(",")]
         query = (
             "SELECT DISTINCT unnest([schema_name, database_name, database_name || '.' || schema_name]) "
@@ -64,8 +64,16 @@ class SessionSettings:
         # A name with a comma or quotes in it is DuckDB's to read.
         if len(existing) == len(names) or any('"' in name.strip('"') or name.count('"') == 1 for name in names):
             return sql
-        self._awaited = names
+        self._await(connection, names)
         return f"SET search_path = {literal(','.join(existing) or NOWHERE)}"
+
+    def _await(self, connection: DuckDBPyConnection | ReadOnlyConnection, names: list[str]) -> None:
+        """Remember the client's search path, or that all of its schemas exist. The catalog shows it
+        (`catalog_settings.sql`)."""
+        if names != self._awaited:
+            path = in_sql([name.strip('"') for name in names]) if names else "NULL"
+            connection.execute(f"SET VARIABLE colonnade_search_path = {path}")
+            self._awaited = names
 
     def created(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         """Put schemas on the search path that exist now."""
@@ -75,10 +83,14 @@ class SessionSettings:
             keep_catalog(connection)
             self._path = search_path(connection)
 
-    def changed(self, connection: DuckDBPyConnection | ReadOnlyConnection, *, are_followed: bool) -> None:
-        """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
-        there, because its functions would come before the macros of `hidden_files.hide_files`."""
+    def changed(self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, *, are_followed: bool) -> None:
+        """After a statement that sets something, append PostgreSQL's catalog to the search path, if it was removed. The
+        database `system` is refused there, because its functions would come before the macros of
+        `hidden_files.hide_files`."""
         path = search_path(connection)
+        if path != self._path and SET_PATH.fullmatch(sql) is None:
+            # By USE or SET schema, whose schema exists.
+            self._await(connection, [])
         databases = {part.partition(".")[0].strip('" ').lower() for part in path.split(",")}
         if "system" in databases:
             connection.execute(f"SET search_path = {literal(self._path)}")

@@ -290,6 +290,7 @@ def test_definitions(connection: psycopg.Connection) -> None:
         "alter type item add attribute c integer",
         "alter type item rename to other",
         "create type e as ()",
+        "create type r as range (subtype = float8)",
     ):
         with pytest.raises(psycopg.errors.FeatureNotSupported) as caught:
             connection.execute(statement)

@@ -111,6 +111,14 @@ impl<'s> Parts<'s, '_> {
             let hint = "Create another type, change the columns by ALTER TABLE ... ALTER COLUMN ... TYPE, and drop the old type.";
             return Some(Definition::Refused { message, hint });
         }
+        if self.tokens.windows(3).any(|three| {
+            let [as_, range, open] = three else { return false };
+            as_.is_word("as") && range.is_word("range") && open.is_symbol(b'(')
+        }) {
+            let message = "CREATE TYPE ... AS RANGE is not supported";
+            let hint = "The types of ranges are int4range, int8range, numrange, daterange, tsrange and tstzrange.";
+            return Some(Definition::Refused { message, hint });
+        }
         let [.., as_, open, close] = self.tokens else { return None };
         let is_empty = as_.is_word("as") && open.is_symbol(b'(') && close.is_symbol(b')');
         let message = "composite types without attributes are not supported";

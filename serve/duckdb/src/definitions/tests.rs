@@ -88,3 +88,13 @@ fn quotes_and_points_within_a_name_belong_to_it() {
         assert_eq!(without_schema(table), expected);
     }
 }
+
+#[test]
+fn types_of_ranges_are_refused() {
+    for statement in ["create type r as range (subtype = float8)", "CREATE TYPE s.\"As\" AS RANGE(subtype=int)"] {
+        assert!(matches!(read(statement), Some(Definition::Refused { .. })), "{statement}");
+    }
+    for statement in ["create type r as (range integer)", "create type r as range"] {
+        assert_eq!(read(statement), None, "{statement}");
+    }
+}

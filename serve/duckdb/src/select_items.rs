@@ -9,7 +9,7 @@ const FUNCTION: &str = "generate_series";
 
 /// Adds the changes of a statement.
 pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
-    if !tokens.iter().any(|token| token.is_word(FUNCTION)) {
+    if !tokens.iter().any(|token| token.is_name_in_any_case(FUNCTION)) {
         return;
     }
     // Whether a column is where we are, within each of the parentheses that are open.
@@ -20,7 +20,7 @@ pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
             TokenKind::Symbol(b')') if columns.len() > 1 => drop(columns.pop()),
             TokenKind::Word if token.is_word("select") => *columns.last_mut().unwrap_or(&mut false) = true,
             TokenKind::Word if ends_columns(token) => *columns.last_mut().unwrap_or(&mut false) = false,
-            TokenKind::Word if token.is_word(FUNCTION) && columns.last() == Some(&true) => item(tokens, at, edits),
+            _ if columns.last() == Some(&true) && token.is_name_in_any_case(FUNCTION) => item(tokens, at, edits),
             _ => {}
         }
     }
@@ -81,6 +81,7 @@ mod tests {
                 "SELECT a, Generate_Series(1, 3) AS i, b FROM t",
                 "SELECT a, unnest(Generate_Series(1, 3)) AS i, b FROM t",
             ),
+            ("select \"generate_series\"(1, 3)", "select unnest(\"generate_series\"(1, 3)) AS generate_series"),
             ("select generate_series(1, 3) * 2 from t", "select unnest(generate_series(1, 3)) * 2 from t"),
             ("select generate_series(1, 3)::text", "select unnest(generate_series(1, 3))::text"),
             (

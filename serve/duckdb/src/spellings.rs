@@ -46,18 +46,19 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     }
     for (at, group) in tokens.windows(3).enumerate() {
         let [word, open, digits] = group else { continue };
-        if !open.is_symbol(b'(') || word.kind != TokenKind::Word {
+        if !open.is_symbol(b'(') || !matches!(word.kind, TokenKind::Word | TokenKind::Name) {
             continue;
         }
         let is_qualified = at > 0 && tokens[at - 1].is_symbol(b'.');
         if !is_qualified {
             json_aggregates::call(tokens, at, &mut edits);
         }
-        if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_word(name)) {
+        if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_name_in_any_case(name)) {
             edits.replace(word.range(), *own);
         }
         let is_argument = || tokens.get(at + 3).is_some_and(|next| next.is_symbol(b','));
-        if word.is_one_of(&BYTE_FUNCTIONS) && digits.kind == TokenKind::Text && is_argument() {
+        let takes_bytes = BYTE_FUNCTIONS.iter().any(|name| word.is_name_in_any_case(name));
+        if takes_bytes && digits.kind == TokenKind::Text && is_argument() {
             edits.insert(digits.end(), "::bytea");
         }
         let Some(close) = tokens.get(at + 3).filter(|close| close.is_symbol(b')')) else { continue };
@@ -121,10 +122,10 @@ mod tests {
     #[test]
     fn functions_with_any_number_of_arguments_have_the_engines_names() {
         assert_eq!(
-            rewritten("select json_build_array(a, b), Jsonb_Build_Array() from t"),
-            "select system.main.json_array(a, b), system.main.json_array() from t"
+            rewritten("select json_build_array(a, b), Jsonb_Build_Array(), \"json_build_array\"(1) from t"),
+            "select system.main.json_array(a, b), system.main.json_array(), system.main.json_array(1) from t"
         );
-        let other = "select s.json_build_array(1), json_build_array from \"json_build_array\"(2)";
+        let other = "select s.json_build_array(1), json_build_array from \"json_build_array\"";
         assert_eq!(rewritten(other), other);
     }
 

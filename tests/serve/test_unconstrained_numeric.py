@@ -162,3 +162,19 @@ def test_it_is_a_decimal_in_arrow(server: Server, connection: psycopg.Connection
     with pytest.raises(colonnade.Error, match="no exact form"):
         colonnade.write_sql(finer, uri, "prices", if_exists="append")
     assert connection.execute("select sum(price), count(*) from prices").fetchone() == (Decimal("3.75"), 3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "row(1.23456)::struct(a numeric)",
+        'cast(row(1.23456) as struct(a "numeric"))',
+        "{'a': [1.23456]}::struct(a numeric[])",
+        "map([1.23456], [1])::map(numeric, integer)",
+        "1.23456::price_of_shop",
+    ],
+)
+def test_digits_stay_within_other_types(connection: psycopg.Connection, value: str) -> None:
+    connection.execute("drop type if exists price_of_shop; create type price_of_shop as numeric")
+    ((text,),) = connection.execute(f"select ({value})::text").fetchall()
+    assert "1.23456" in text

@@ -11,11 +11,7 @@ pub(crate) struct CreatedList {
 
 impl CreatedList {
     pub(crate) fn find(tokens: &[Token<'_>]) -> Option<Self> {
-        const BETWEEN: [&str; 7] = ["or", "replace", "temp", "temporary", "unlogged", "local", "global"];
-        if !tokens.first()?.is_word("create") {
-            return None;
-        }
-        let kind = tokens[1..].iter().find(|token| !token.is_one_of(&BETWEEN))?;
+        let kind = created(tokens)?;
         let is_of_table = kind.is_word("table");
         if !is_of_table && !kind.is_word("type") {
             return None;
@@ -24,4 +20,11 @@ impl CreatedList {
         let open = tokens.iter().position(|token| token.is_symbol(b'(') || is_of_table && token.is_word("as"))?;
         tokens[open].is_symbol(b'(').then_some(Self { open, is_of_table })
     }
+}
+
+/// What a statement creates: TABLE, TYPE, VIEW and so on.
+pub(crate) fn created<'t, 's>(tokens: &'t [Token<'s>]) -> Option<&'t Token<'s>> {
+    const BETWEEN: [&str; 7] = ["or", "replace", "temp", "temporary", "unlogged", "local", "global"];
+    let (create, others) = tokens.split_first()?;
+    create.is_word("create").then(|| others.iter().find(|token| !token.is_one_of(&BETWEEN)))?
 }

@@ -4,105 +4,114 @@
 
 use colonnade_server::value::unconstrained::NAME;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Reading, Token, TokenKind, closing};
+use colonnade_sql::{Reading, Token, TokenKind};
 
-use crate::created_list::CreatedList;
+use crate::created_list::{CreatedList, created};
 
 /// The type of a cast.
 const CAST: &str = "DECIMAL(38,10)";
 
+const NAMES: [&str; 3] = ["numeric", "decimal", "dec"];
+
 /// The changes of a statement. Literals with such a cast have their own digits already (`literal`).
 pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     let (mut edits, tokens) = (Edits::default(), statement.tokens());
-    let columns = Columns::of(tokens);
+    let is_numeric = |token: &Token<'_>| NAMES.iter().any(|name| token.is_name_in_any_case(name));
+    if !tokens.iter().any(is_numeric) {
+        return edits;
+    }
+    let mut places = Places::of(tokens);
     for (at, token) in tokens.iter().enumerate() {
-        let is_open = ["numeric", "decimal", "dec"].iter().any(|name| token.is_name_in_any_case(name))
-            && !tokens.get(at + 1).is_some_and(|next| next.is_symbol(b'(') || next.is_symbol(b'.'));
-        if !is_open {
-            continue;
-        }
-        if columns.has_type(tokens, at) {
-            edits.replace(token.range(), NAME);
-        } else if is_cast(tokens, at) {
-            edits.replace(token.range(), CAST);
+        let type_ = places.next(at);
+        let is_open = !tokens.get(at + 1).is_some_and(|next| next.is_symbol(b'(') || next.is_symbol(b'.'));
+        if let Some(own) = type_
+            && is_open
+            && is_numeric(token)
+        {
+            edits.replace(token.range(), own);
         }
     }
     edits
 }
 
-/// Whether the type at `at` is that of a cast: after `::`, or in `CAST(… AS`.
-fn is_cast(tokens: &[Token<'_>], at: usize) -> bool {
-    match tokens.get(..at) {
-        Some([.., first, second]) if first.is_symbol(b':') && second.is_symbol(b':') => true,
-        Some([before @ .., as_]) if as_.is_word("as") => opened(before)
-            .is_some_and(|open| open.checked_sub(1).is_some_and(|name| tokens[name].is_one_of(&["cast", "try_cast"]))),
-        _ => false,
-    }
+/// What is in a pair of parentheses, and what takes the place of `numeric` there.
+#[derive(Clone, Copy)]
+enum Inside {
+    /// Columns of a table, or fields of a row or a union: a name, a type, and more.
+    Columns(&'static str),
+    /// The types of a map's keys and values.
+    Map(&'static str),
+    /// CAST.
+    Cast,
+    Other,
 }
 
-/// The innermost parenthesis that is open behind these tokens.
-fn opened(tokens: &[Token<'_>]) -> Option<usize> {
-    let mut depth = 0usize;
-    tokens.iter().rposition(|token| match token.kind {
-        TokenKind::Symbol(b')') => {
-            depth += 1;
-            false
-        }
-        TokenKind::Symbol(b'(') if depth == 0 => true,
-        TokenKind::Symbol(b'(') => {
-            depth -= 1;
-            false
-        }
-        _ => false,
-    })
+/// Finds the types of a statement, token by token.
+struct Places<'s, 't> {
+    tokens: &'t [Token<'s>],
+    /// The parentheses that are open.
+    open: Vec<Inside>,
+    /// The list of CREATE.
+    list: Option<usize>,
+    is_altered: bool,
+    is_type: bool,
+    /// What takes the place of a type at the token before.
+    before: Option<&'static str>,
 }
 
-/// What a statement says of columns.
-enum Columns {
-    /// The tokens of a list of columns or fields.
-    List(std::ops::Range<usize>),
-    /// ALTER TABLE.
-    Altered,
-    None,
-}
-
-impl Columns {
-    fn of(tokens: &[Token<'_>]) -> Self {
-        if let [first, second, ..] = tokens
-            && first.is_word("alter")
-            && second.is_word("table")
-        {
-            return Self::Altered;
-        }
-        CreatedList::find(tokens)
-            .map_or(Self::None, |list| Self::List(list.open..closing(tokens, list.open).unwrap_or(tokens.len())))
+impl<'s, 't> Places<'s, 't> {
+    fn of(tokens: &'t [Token<'s>]) -> Self {
+        let list = CreatedList::find(tokens).map(|list| list.open);
+        let is_type = created(tokens).is_some_and(|kind| kind.is_word("type"));
+        let is_altered = matches!(tokens, [one, two, ..] if one.is_word("alter") && two.is_word("table"));
+        Self { tokens, open: Vec::new(), list, is_altered, is_type, before: None }
     }
 
-    /// Whether the token at `at` is the type of a column or of a field: the second one of what stands between commas.
-    fn has_type(&self, tokens: &[Token<'_>], at: usize) -> bool {
-        let Some([.., first, name]) = tokens.get(..at) else { return false };
+    /// What takes the place of `numeric` at `at`, if a type is there.
+    fn next(&mut self, at: usize) -> Option<&'static str> {
+        let of_token_before = self.before;
+        self.before = self.type_at(at);
+        match self.tokens[at].kind {
+            TokenKind::Symbol(b'(') => {
+                let name = at.checked_sub(1).map(|before| &self.tokens[before]);
+                let is = |names: &[&str]| name.is_some_and(|name| name.is_one_of(names));
+                self.open.push(match of_token_before {
+                    _ if self.list == Some(at) => Inside::Columns(NAME),
+                    Some(own) if is(&["struct", "row", "union"]) => Inside::Columns(own),
+                    Some(own) if is(&["map"]) => Inside::Map(own),
+                    _ if is(&["cast", "try_cast"]) => Inside::Cast,
+                    _ => Inside::Other,
+                });
+            }
+            TokenKind::Symbol(b')') => drop(self.open.pop()),
+            _ => {}
+        }
+        self.before
+    }
+
+    /// [`Places::next`], by what stands before.
+    fn type_at(&self, at: usize) -> Option<&'static str> {
         let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
-        match self {
-            Self::List(list) if list.contains(&at) => {
-                let is_first = first.is_symbol(b'(') || first.is_symbol(b',');
-                is_first && is_name(name) || is_of_map(tokens, at)
+        let begins = |token: &Token<'_>| token.is_symbol(b'(') || token.is_symbol(b',');
+        let [.., before, last] = self.tokens.get(..at)? else { return None };
+        if before.is_symbol(b':') && last.is_symbol(b':') {
+            return Some(CAST);
+        }
+        match self.open.last() {
+            Some(Inside::Columns(own)) => (begins(before) && is_name(last)).then_some(*own),
+            Some(Inside::Map(own)) => begins(last).then_some(*own),
+            Some(Inside::Cast) => last.is_word("as").then_some(CAST),
+            Some(Inside::Other) => None,
+            None if self.is_type => last.is_word("as").then_some(NAME),
+            None if self.is_altered => {
+                let is_added = is_name(last)
+                    && before.is_one_of(&["add", "column", "exists"])
+                    && !last.is_one_of(&["column", "constraint", "if"]);
+                (last.is_word("type") || is_added).then_some(NAME)
             }
-            Self::Altered => {
-                name.is_word("type")
-                    || is_name(name)
-                        && first.is_one_of(&["add", "column", "exists"])
-                        && !name.is_one_of(&["column", "constraint", "if"])
-                    || (first.is_symbol(b'(') || first.is_symbol(b',')) && is_name(name) && !name.is_word("add")
-            }
-            _ => false,
+            None => None,
         }
     }
-}
-
-/// Whether the type at `at` is that of a map's keys or values.
-fn is_of_map(tokens: &[Token<'_>], at: usize) -> bool {
-    let name = opened(&tokens[..at]).and_then(|open| open.checked_sub(1));
-    name.is_some_and(|name| tokens[name].is_word("map"))
 }
 
 #[cfg(test)]
@@ -134,6 +143,17 @@ mod tests {
             ("alter table t alter \"numeric\" type \"numeric\"", "alter table t alter \"numeric\" type @"),
             ("create table t (a struct(x numeric, y int))", "create table t (a struct(x @, y int))"),
             ("create table t (a map(text, numeric))", "create table t (a map(text, @))"),
+            (
+                "create table t (a struct(x int, y map(text, union(i numeric[], j row(k decimal))))[], b numeric)",
+                "create table t (a struct(x int, y map(text, union(i @[], j row(k @))))[], b @)",
+            ),
+            (
+                "select a::struct(b numeric, c map(text, dec))[], cast(f(x, numeric) as struct(d numeric)), g(y, numeric)",
+                "select a::struct(b %, c map(text, %))[], cast(f(x, numeric) as struct(d %)), g(y, numeric)",
+            ),
+            ("create type money_of_shop as numeric", "create type money_of_shop as @"),
+            ("create type s.rows_of_shop as struct(a numeric)[]", "create type s.rows_of_shop as struct(a @)[]"),
+            ("alter table t add column a struct(b numeric)[]", "alter table t add column a struct(b @)[]"),
             ("create table t (a int default (x::numeric))", "create table t (a int default (x::%))"),
             (
                 "create table t as select a numeric, (b, dec) from u",

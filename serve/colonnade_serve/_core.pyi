@@ -245,6 +245,9 @@ def column_type(name: str) -> str:
     """How function processes read a type of DuckDB, in JSON, as `_udf/inbound.py` takes it. NotImplementedError if they
     cannot."""
 
+def with_digits(type_name: str) -> str:
+    """A type as it is written, in which `numeric` without digits is that of a column."""
+
 @final
 class BoundFunction:
     """The function of a call that DuckDB has bound."""

@@ -158,3 +158,13 @@ def test_numbers_arrive_as_the_declared_type(connection: psycopg.Connection) -> 
     create(connection, "DOUBLE", "VARCHAR", "return [str(x.dtype)] * len(x)")
     query = "SELECT limited(1.5::DECIMAL(4,1)), limited(1::HUGEINT), limited(1::BIGINT), limited(1.5::REAL)"
     assert connection.execute(query.encode()).fetchall() == [("float64",) * 4]
+
+
+@pytest.mark.parametrize("type_", ["numeric", '"numeric"', "decimal"])
+def test_numeric_without_digits_is_that_of_columns(connection: psycopg.Connection, type_: str) -> None:
+    statement = f"create or replace function same(v {type_}) returns {type_} language python_map as $$ return v $$"
+    connection.execute(statement)
+    assert connection.execute("select same(1.2345678901::numeric(12, 10))::text").fetchall() == [("1.2345678901",)]
+    with pytest.raises(psycopg.errors.NumericValueOutOfRange):
+        connection.execute("select same(1.23456789012)")
+    connection.execute(f"drop function same({type_})")

@@ -53,6 +53,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(classes::forget_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::has_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::column_type, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::with_digits, module)?)?;
     module.add_function(wrap_pyfunction!(classes::check_private, module)?)?;
     module.add_class::<FunctionProcesses>()?;
     module.add_class::<BoundFunction>()?;

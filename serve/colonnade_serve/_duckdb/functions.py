@@ -17,7 +17,7 @@ import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
 from colonnade._sources.duckdb_types.failures import is_passing
 
-from colonnade_serve._core import Refused
+from colonnade_serve._core import Refused, with_digits
 
 from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused, used_by_tables
@@ -342,7 +342,7 @@ class SessionFunctions:
 
     def _type(self, given: str) -> str:
         """DuckDB's name of a type. `given` has only tokens that can stand in a type."""
-        query = f"SELECT system.main.typeof(CAST(NULL AS {given}))"
+        query = f"SELECT system.main.typeof(CAST(NULL AS {with_digits(given)}))"
         self.statement_check.fence.check(query, False, False)
         try:
             ((found,),) = self.other.execute(query).fetchall()
@@ -356,7 +356,7 @@ class SessionFunctions:
         _, _, rest = given.partition(" ")
         for text in (given, rest):
             try:
-                query = f"SELECT system.main.typeof(CAST(NULL AS {text}))"
+                query = f"SELECT system.main.typeof(CAST(NULL AS {with_digits(text)}))"
                 self.statement_check.fence.check(query, False, False)
                 ((found,),) = self.other.execute(query).fetchall()
             except (duckdb.Error, Refused) as error:

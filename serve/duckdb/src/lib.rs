@@ -62,4 +62,5 @@ pub use fenced::{AllowedStatement, UserFence};
 pub use session::TranslatingSession;
 pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};
 pub use translated::Translated;
+pub use unconstrained::with_digits;
 pub use violations::TableConstraint;

@@ -4,7 +4,7 @@
 
 use colonnade_server::value::unconstrained::NAME;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Reading, Token, TokenKind};
+use colonnade_sql::{Dialect, Reading, Token, TokenKind};
 
 use crate::created_list::{CreatedList, created};
 
@@ -32,6 +32,14 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         }
     }
     edits
+}
+
+/// A type as a definition has it, in which `numeric` without digits is that of a column.
+pub fn with_digits(type_: &str) -> String {
+    const BEFORE: &str = "CREATE TYPE t AS ";
+    let statement = format!("{BEFORE}{type_}");
+    let edited = edits(&Reading::new(&statement, Dialect::DuckDb)).apply(&statement).text;
+    edited.strip_prefix(BEFORE).unwrap_or(type_).to_owned()
 }
 
 /// What is in a pair of parentheses, and what takes the place of `numeric` there.
@@ -116,9 +124,20 @@ impl<'s, 't> Places<'s, 't> {
 
 #[cfg(test)]
 mod tests {
-    use colonnade_sql::Dialect;
-
     use super::*;
+
+    #[test]
+    fn types_have_the_digits_of_columns() {
+        for (given, expected) in [
+            ("numeric", "@"),
+            ("\"numeric\"[]", "@[]"),
+            ("struct(a dec, b map(text, decimal(9, 2)))", "struct(a @, b map(text, decimal(9, 2)))"),
+            ("bigint", "bigint"),
+            ("price numeric", "price numeric"),
+        ] {
+            assert_eq!(with_digits(given), expected.replace('@', NAME));
+        }
+    }
 
     fn edited(statement: &str) -> String {
         edits(&Reading::new(statement, Dialect::DuckDb)).apply(statement).text.into_owned()

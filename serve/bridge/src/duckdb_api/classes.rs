@@ -122,6 +122,11 @@ pub(super) fn column_type(name: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
+pub(super) fn with_digits(type_name: &str) -> String {
+    colonnade_duckdb::with_digits(type_name)
+}
+
+#[pyfunction]
 pub(super) fn forget_function(id: &str) -> PyResult<()> {
     registry::forget(id_number(id)?);
     Ok(())

@@ -163,8 +163,8 @@ def test_numbers_arrive_as_the_declared_type(connection: psycopg.Connection) -> 
 @pytest.mark.parametrize("type_", ["numeric", '"numeric"', "decimal"])
 def test_numeric_without_digits_is_that_of_columns(connection: psycopg.Connection, type_: str) -> None:
     statement = f"create or replace function same(v {type_}) returns {type_} language python_map as $$ return v $$"
-    connection.execute(statement)
+    connection.execute(statement.encode())
     assert connection.execute("select same(1.2345678901::numeric(12, 10))::text").fetchall() == [("1.2345678901",)]
     with pytest.raises(psycopg.errors.NumericValueOutOfRange):
         connection.execute("select same(1.23456789012)")
-    connection.execute(f"drop function same({type_})")
+    connection.execute(f"drop function same({type_})".encode())

@@ -108,7 +108,7 @@ def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) ->
             path = shown_path(session)
             session.execute("create schema awaited; drop schema awaited")
             assert shown_path(session) == path, reset
-            assert path[1] in path[0], reset
+            assert path[1] is not None and path[1] in path[0], reset
         session.execute("set search_path to public")
         session.execute("drop schema spelled cascade")
         session.execute("drop schema spelled_too")

@@ -10,12 +10,12 @@ CREATE MACRO current_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 
 CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
--- PostgreSQL allows these functions in FROM too.
 -- The client's search path while some of its schemas do not exist, or NULL (`session_settings.py`). DuckDB's path has information_schema then,
 -- so that it has a schema.
 CREATE MACRO awaited_path() AS [client_schema(place) for place in getvariable('colonnade_search_path')::VARCHAR[]];
 CREATE MACRO on_path(place) AS
     place <> 'information_schema' OR coalesce(list_contains(getvariable('colonnade_search_path')::VARCHAR[], place), true);
+-- PostgreSQL allows these functions in FROM too.
 CREATE MACRO current_schema() AS
     CASE WHEN on_path(system.main.current_schema()) THEN client_schema(system.main.current_schema()) END;
 CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;

@@ -125,14 +125,19 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Whether it is this name, which is in lower case.
-    pub fn is_name(&self, name: &str) -> bool {
-        matches!(self.kind, TokenKind::Word | TokenKind::Name) && self.folded() == name
+    /// Whether it can be a name: a word, or what is in double quotes.
+    pub fn is_identifier(&self) -> bool {
+        matches!(self.kind, TokenKind::Word | TokenKind::Name)
     }
 
-    /// Whether it is this name, which is in lower case, as DuckDB compares names: in any case, and also in quotes.
-    pub fn is_name_in_any_case(&self, name: &str) -> bool {
-        self.name().is_some_and(|own| own.eq_ignore_ascii_case(name))
+    /// Whether it is this name, which is in lower case.
+    pub fn is_name(&self, name: &str) -> bool {
+        self.is_identifier() && self.folded() == name
+    }
+
+    /// Whether it is one of these names as DuckDB compares names: in any case, and also in quotes.
+    pub fn is_one_of_names(&self, names: &[&str]) -> bool {
+        self.name().is_some_and(|own| names.iter().any(|name| own.eq_ignore_ascii_case(name)))
     }
 
     /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds

@@ -10,7 +10,7 @@ const AGGREGATE: &str = "system.main.to_json(system.main.list";
 
 /// Adds the change of the call that may begin at a token.
 pub(crate) fn call(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
-    let is_one = FUNCTIONS.iter().any(|name| tokens[at].is_name_in_any_case(name));
+    let is_one = tokens[at].is_one_of_names(&FUNCTIONS);
     let Some(close) = is_one.then(|| closing(tokens, at + 1)).flatten() else { return };
     let mut last = close;
     // FILTER (…), OVER (…), and OVER name

@@ -61,11 +61,11 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
 
 /// A literal of a type in DuckDB's SQL, and the byte after the type. `type_` begins with the type.
 fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String, usize)> {
-    let name = type_.first().filter(|name| is_name(name))?;
+    let name = type_.first().filter(|name| name.is_identifier())?;
     let item = type_name_length(type_);
     let (dimensions, end) = brackets(&type_[item..]);
     // `bytea` is PostgreSQL's name. A literal that is cast to DuckDB's name, BLOB, is in DuckDB's text form already.
-    let is_bytes = name.is_name_in_any_case("bytea");
+    let is_bytes = name.is_one_of_names(&["bytea"]);
     if dimensions == 0 && !is_bytes {
         return exact_cast(value, &type_[..item]).map(|cast| (cast, type_[item - 1].end()));
     }
@@ -78,18 +78,13 @@ fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String,
     let list = Type::list_of(item_type);
     let value = value.trim_ascii_start().starts_with('{').then(|| from_text(&list, value).ok())??;
     // The form of rows depends on the attributes of their type (`typed`).
-    let is_text = TEXTS.iter().any(|text| name.is_name_in_any_case(text));
-    if has_rows(&value) && !is_text && KeyedType::of_name(&name.folded()).is_none() {
+    if has_rows(&value) && !name.is_one_of_names(&TEXTS) && KeyedType::of_name(&name.folded()).is_none() {
         return None;
     }
     let item_name = &statement[name.start..type_[item - 1].end()];
     // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
-}
-
-fn is_name(token: &Token<'_>) -> bool {
-    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 /// Types whose values are texts in any form.
@@ -106,7 +101,7 @@ fn has_rows(value: &ParameterValue) -> bool {
 /// A literal in `CAST('{1}' AS int[])` or `numeric '1.2345'`: the replaced bytes and the new text.
 fn with_type_before(statement: &str, tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let before = at.checked_sub(1)?;
-    if is_name(&tokens[before]) {
+    if tokens[before].is_identifier() {
         return Some((tokens[before].start..tokens[at].end(), exact_cast(value, &tokens[before..at])?));
     }
     let cast = before.checked_sub(1).filter(|cast| tokens[before].is_symbol(b'(') && tokens[*cast].is_word("cast"))?;
@@ -168,7 +163,7 @@ fn postgres_type(words: &[Token<'_>]) -> Option<Type> {
 fn bytes_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let token = |at: Option<usize>| at.and_then(|at| tokens.get(at));
     let is = |at, word| token(at).is_some_and(|token| token.is_word(word));
-    let is_bytea = |at| token(at).is_some_and(|token| token.is_name_in_any_case("bytea"));
+    let is_bytea = |at| token(at).is_some_and(|token| token.is_one_of_names(&["bytea"]));
     let opens = at.checked_sub(1).is_some_and(|before| tokens[before].is_symbol(b'('));
     let is_cast = opens && is(at.checked_sub(2), "cast") && is(Some(at + 1), "as") && is_bytea(Some(at + 2));
     let is_named = is_bytea(at.checked_sub(1));

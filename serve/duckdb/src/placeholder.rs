@@ -2,7 +2,7 @@
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::lexer::first_word;
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Dialect, Token, code};
 
 use crate::cast::dimensions;
 
@@ -101,7 +101,7 @@ impl Placeholders {
 fn brackets_of_cast<'a>(mut rest: impl Iterator<Item = Token<'a>>) -> Option<(usize, usize)> {
     let first = rest.next()?;
     let is_cast = first.is_word("as") || first.is_symbol(b':') && rest.next()?.is_symbol(b':');
-    let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name) || token.is_symbol(b'.');
+    let is_name = |token: &Token<'_>| token.is_identifier() || token.is_symbol(b'.');
     if !is_cast {
         return None;
     }

@@ -9,7 +9,7 @@ const FUNCTION: &str = "generate_series";
 
 /// Adds the changes of a statement.
 pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
-    if !tokens.iter().any(|token| token.is_name_in_any_case(FUNCTION)) {
+    if !tokens.iter().any(|token| token.is_one_of_names(&[FUNCTION])) {
         return;
     }
     // Whether a column is where we are, within each of the parentheses that are open.
@@ -20,7 +20,7 @@ pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
             TokenKind::Symbol(b')') if columns.len() > 1 => drop(columns.pop()),
             TokenKind::Word if token.is_word("select") => *columns.last_mut().unwrap_or(&mut false) = true,
             TokenKind::Word if ends_columns(token) => *columns.last_mut().unwrap_or(&mut false) = false,
-            _ if columns.last() == Some(&true) && token.is_name_in_any_case(FUNCTION) => item(tokens, at, edits),
+            _ if columns.last() == Some(&true) && token.is_one_of_names(&[FUNCTION]) => item(tokens, at, edits),
             _ => {}
         }
     }

@@ -46,19 +46,18 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     }
     for (at, group) in tokens.windows(3).enumerate() {
         let [word, open, digits] = group else { continue };
-        if !open.is_symbol(b'(') || !matches!(word.kind, TokenKind::Word | TokenKind::Name) {
+        if !open.is_symbol(b'(') || !word.is_identifier() {
             continue;
         }
         let is_qualified = at > 0 && tokens[at - 1].is_symbol(b'.');
         if !is_qualified {
             json_aggregates::call(tokens, at, &mut edits);
         }
-        if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_name_in_any_case(name)) {
+        if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_one_of_names(&[name])) {
             edits.replace(word.range(), *own);
         }
         let is_argument = || tokens.get(at + 3).is_some_and(|next| next.is_symbol(b','));
-        let takes_bytes = BYTE_FUNCTIONS.iter().any(|name| word.is_name_in_any_case(name));
-        if takes_bytes && digits.kind == TokenKind::Text && is_argument() {
+        if word.is_one_of_names(&BYTE_FUNCTIONS) && digits.kind == TokenKind::Text && is_argument() {
             edits.insert(digits.end(), "::bytea");
         }
         let Some(close) = tokens.get(at + 3).filter(|close| close.is_symbol(b')')) else { continue };

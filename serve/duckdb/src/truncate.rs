@@ -3,7 +3,7 @@
 //! CASCADE takes no further tables: where rows of others refer to those of the table, DuckDB's error remains.
 
 use colonnade_server::{EngineError, SqlState};
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Dialect, code};
 
 use crate::definitions::number;
 use crate::{LibraryConnection, TranslatingSession};
@@ -28,10 +28,10 @@ pub(crate) fn read(statement: &str) -> Option<Truncate<'_>> {
         if tokens.next_if(|token| token.is_word("only")).is_some() {
             is_plain = false;
         }
-        let first = tokens.next().filter(is_name)?;
+        let first = tokens.next().filter(|token| token.is_identifier())?;
         let mut end = first.end();
         while tokens.next_if(|token| token.is_symbol(b'.')).is_some() {
-            end = tokens.next().filter(is_name)?.end();
+            end = tokens.next().filter(|token| token.is_identifier())?.end();
         }
         tokens.next_if(|token| token.is_symbol(b'*'));
         tables.push(&statement[first.start..end]);
@@ -49,10 +49,6 @@ pub(crate) fn read(statement: &str) -> Option<Truncate<'_>> {
     }
     let is_end = tokens.next().is_none_or(|token| token.is_symbol(b';'));
     (is_end && !(is_plain && tables.len() == 1)).then_some(Truncate { tables, restarts })
-}
-
-fn is_name(token: &Token<'_>) -> bool {
-    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {

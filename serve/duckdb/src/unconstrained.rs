@@ -16,7 +16,7 @@ const NAMES: [&str; 3] = ["numeric", "decimal", "dec"];
 /// The changes of a statement. Literals with such a cast have their own digits already (`literal`).
 pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     let (mut edits, tokens) = (Edits::default(), statement.tokens());
-    let is_numeric = |token: &Token<'_>| NAMES.iter().any(|name| token.is_name_in_any_case(name));
+    let is_numeric = |token: &Token<'_>| token.is_one_of_names(&NAMES);
     if !tokens.iter().any(is_numeric) {
         return edits;
     }
@@ -99,20 +99,19 @@ impl<'s, 't> Places<'s, 't> {
 
     /// [`Places::next`], by what stands before.
     fn type_at(&self, at: usize) -> Option<&'static str> {
-        let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
         let begins = |token: &Token<'_>| token.is_symbol(b'(') || token.is_symbol(b',');
         let [.., before, last] = self.tokens.get(..at)? else { return None };
         if before.is_symbol(b':') && last.is_symbol(b':') {
             return Some(CAST);
         }
         match self.open.last() {
-            Some(Inside::Columns(own)) => (begins(before) && is_name(last)).then_some(*own),
+            Some(Inside::Columns(own)) => (begins(before) && last.is_identifier()).then_some(*own),
             Some(Inside::Map(own)) => begins(last).then_some(*own),
             Some(Inside::Cast) => last.is_word("as").then_some(CAST),
             Some(Inside::Other) => None,
             None if self.is_type => last.is_word("as").then_some(NAME),
             None if self.is_altered => {
-                let is_added = is_name(last)
+                let is_added = last.is_identifier()
                     && before.is_one_of(&["add", "column", "exists"])
                     && !last.is_one_of(&["column", "constraint", "if"]);
                 (last.is_word("type") || is_added).then_some(NAME)

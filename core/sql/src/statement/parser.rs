@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
 
     /// Takes a name, bare or quoted, if one comes next.
     pub fn name(&mut self) -> Option<Token<'a>> {
-        self.take_if(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))
+        self.take_if(|token| token.is_identifier())
     }
 
     /// Takes what stands in the parenthesis that was taken last, and its end; whether that is there.

@@ -190,8 +190,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 TokenKind::Symbol(b')') => {
                     let open = self.parentheses[last]?;
                     // A function's name is directly before its parenthesis. A keyword usually has a space after it.
-                    let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
-                    let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
+                    let name = open.checked_sub(1).filter(|&at| tokens[at].is_identifier() && touch(tokens, at));
                     name.unwrap_or(open)
                 }
                 TokenKind::Symbol(_) => return None,
@@ -223,7 +222,7 @@ fn is_type_function(operand: &[Token<'_>]) -> bool {
 }
 
 fn is_column(operand: &Token<'_>) -> bool {
-    matches!(operand.kind, TokenKind::Word | TokenKind::Name) && !operand.is_word("array")
+    operand.is_identifier() && !operand.is_word("array")
 }
 
 /// For each token, the innermost opening that is not closed before it.
@@ -264,7 +263,7 @@ fn type_name<'a>(tokens: &[Token<'a>], at: usize) -> Option<(Cow<'a, str>, usize
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => at + 2,
         _ => at,
     };
-    let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
+    let name = tokens.get(at).filter(|token| token.is_identifier())?;
     Some((name.folded(), at + 1))
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use colonnade_sql::{Token, TokenKind};
+use colonnade_sql::Token;
 
 /// The schema of the catalog's relations and functions, before a name.
 pub(super) const CATALOG: &str = "colonnade_catalog.pg.";
@@ -60,7 +60,7 @@ impl CatalogNames {
     /// DuckDB stores the text of a view or a default, and a database must not depend on this catalog. So CREATE gets no
     /// schema.
     pub(super) fn schema_of(&self, tokens: &[Token<'_>], at: usize) -> &str {
-        let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name)) else {
+        let Some(token) = tokens.get(at).filter(|token| token.is_identifier()) else {
             return "";
         };
         let name = token.folded().to_lowercase();
@@ -82,7 +82,7 @@ impl CatalogNames {
 
     /// The same for a name after `::`.
     pub(super) fn schema_of_type(&self, tokens: &[Token<'_>], at: usize) -> &str {
-        let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name)) else {
+        let Some(token) = tokens.get(at).filter(|token| token.is_identifier()) else {
             return "";
         };
         match self.0.types.get(&token.folded().to_lowercase()) {

@@ -138,9 +138,7 @@ impl<'t, 'a> Operands<'t, 'a> {
                         at = at.checked_sub(3)?;
                         continue;
                     }
-                    at -= usize::from(named.is_some_and(|name| {
-                        matches!(name.kind, TokenKind::Word | TokenKind::Name) && !name.is_one_of(&NOT_CALLED)
-                    }));
+                    at -= usize::from(named.is_some_and(|name| name.is_identifier() && !name.is_one_of(&NOT_CALLED)));
                 }
                 // A type may be in front of a text.
                 TokenKind::Text => at -= usize::from(at > 0 && self.tokens[at - 1].is_one_of(&["json", "jsonb"])),
@@ -256,8 +254,7 @@ impl<'t, 'a> Operands<'t, 'a> {
     }
 
     fn name(&self, at: usize) -> Option<usize> {
-        let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
-        self.tokens.get(at).filter(|token| is_name(token)).map(|_| at + 1)
+        self.tokens.get(at).filter(|token| token.is_identifier()).map(|_| at + 1)
     }
 
     /// The end of a type: `timestamp(3) with time zone`, `double precision[]`.

@@ -94,7 +94,7 @@ fn array_argument<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]>
 /// list, or a condition.
 fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
-    let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
+    let name = tokens.get(at).filter(|token| token.is_identifier())?;
     let is_end = tokens.get(at + 1).is_none_or(|next| {
         next.is_symbol(b',')
             || next.is_symbol(b')')

@@ -4,7 +4,7 @@
 //! name, such as an alias or a column, it is not changed: no dot follows such a name.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Reading, Token, TokenKind, quote};
+use colonnade_sql::{Dialect, Reading, Token, quote};
 
 use super::{CATALOG_INFORMATION, CatalogNames, INFORMATION, SCHEMA, begins};
 
@@ -38,8 +38,7 @@ fn edits(reading: &Reading<'_>, database: &str, has_public: bool, names: &Catalo
         return edits;
     }
     let database = database.to_lowercase();
-    let is_database =
-        |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name) && token.folded() == database;
+    let is_database = |token: &Token<'_>| token.is_identifier() && token.folded() == database;
     let tokens = reading.tokens();
     let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(tokens, at));
     for (at, token) in tokens.iter().enumerate() {
@@ -69,7 +68,7 @@ fn edits(reading: &Reading<'_>, database: &str, has_public: bool, names: &Catalo
 /// Rewrites `database.information_schema.x` and `database.pg_catalog.x`. The database's name is at `at`.
 fn edit_qualified(tokens: &[Token<'_>], at: usize, names: &CatalogNames, edits: &mut Edits) {
     let Some([database, _, schema, dot]) = tokens.get(at..at + 4) else { return };
-    if !is_name(schema) || !is_dot(tokens, at + 3) {
+    if !schema.is_identifier() || !is_dot(tokens, at + 3) {
         return;
     }
     let place = database.start..dot.end();
@@ -121,10 +120,6 @@ fn edit_sequence_name(token: &Token<'_>, edits: &mut Edits) {
     if let Some(rest) = value.strip_prefix("public.").or_else(|| value.strip_prefix("\"public\".")) {
         edits.replace(token.range(), quote::string(&format!("{MAIN}.{rest}"), Dialect::DuckDb));
     }
-}
-
-fn is_name(token: &Token<'_>) -> bool {
-    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 fn is_public(token: &Token<'_>) -> bool {

@@ -47,7 +47,7 @@ fn column(before: &[Token<'_>]) -> Option<String> {
     }
     match before {
         [.., relation, dot] if dot.is_symbol(b'.') => {
-            let is_name = matches!(relation.kind, TokenKind::Word | TokenKind::Name);
+            let is_name = relation.is_identifier();
             is_name.then(|| format!("{}.{}", relation.text, column.text))
         }
         _ => Some(column.text.to_owned()),

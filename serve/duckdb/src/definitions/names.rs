@@ -36,11 +36,10 @@ fn first_free(name: &str, is_free: impl Fn(&String) -> bool) -> String {
 }
 
 fn of_column(column: &[Token<'_>]) -> String {
-    let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
-    let is_named = |next: &Token<'_>| is_name(next) || next.is_symbol(b'(');
+    let is_named = |next: &Token<'_>| next.is_identifier() || next.is_symbol(b'(');
     match column {
         // A column, maybe with its class or its order, or a function.
-        [name, rest @ ..] if is_name(name) && rest.first().is_none_or(is_named) => name.folded().into_owned(),
+        [name, rest @ ..] if name.is_identifier() && rest.first().is_none_or(is_named) => name.folded().into_owned(),
         _ => EXPRESSION.to_owned(),
     }
 }

@@ -47,9 +47,7 @@ impl<'s> Parts<'s, '_> {
 
     /// The token after a name that begins at `at`, maybe with its schema.
     fn after_name(&self, at: usize) -> Option<usize> {
-        let is_name = |at: usize| {
-            self.tokens.get(at).is_some_and(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))
-        };
+        let is_name = |at: usize| self.tokens.get(at).is_some_and(|token| token.is_identifier());
         let mut at = at;
         while is_name(at) {
             at += 1;

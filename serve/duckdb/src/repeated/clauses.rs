@@ -113,7 +113,7 @@ impl<'a> Clauses<'a> {
         let named = self.name(start);
         let alias = if named < end { end - 1 } else { named - 1 };
         let alias = self.tokens.get(alias)?;
-        let is_name = matches!(alias.kind, TokenKind::Word | TokenKind::Name);
+        let is_name = alias.is_identifier();
         is_name.then(|| Target { table: self.text(start, named), alias: alias.text, text: self.text(start, end) })
     }
 

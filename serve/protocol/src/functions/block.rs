@@ -221,7 +221,7 @@ fn outer_tokens(tokens: &[Token<'_>], first: usize, end: usize) -> Vec<usize> {
 fn item(tokens: &[Token<'_>], own: &[usize], range: Range<usize>, end: usize) -> SelectItem {
     let start = tokens[own[range.start]].start;
     let last = own[range.end - 1];
-    let is_name = matches!(tokens[last].kind, TokenKind::Word | TokenKind::Name) && tokens[last].end() == end;
+    let is_name = tokens[last].is_identifier() && tokens[last].end() == end;
     let is_operator = tokens[last].is_one_of(&POSTFIX_OPERATORS);
     let has_name = is_name && range.len() > 1;
     // `f(x) y` has a parenthesis in front of the name; `f(x) AS y` has AS.

@@ -47,7 +47,7 @@ pub const AFTER_LIST: [&str; 14] = [
 pub(super) fn is_named(argument: &[Token<'_>]) -> bool {
     match argument {
         [name, first, second, ..] => {
-            matches!(name.kind, TokenKind::Word | TokenKind::Name)
+            name.is_identifier()
                 && first.end() == second.start
                 && (first.is_symbol(b'=') && second.is_symbol(b'>') || first.is_symbol(b':') && second.is_symbol(b'='))
         }

@@ -234,12 +234,8 @@ fn begins_list(tokens: &[Token<'_>], at: usize) -> bool {
     if is(at + 1, "recursive") {
         return true;
     }
-    let is_name = tokens.get(at + 1).is_some_and(is_name);
+    let is_name = tokens.get(at + 1).is_some_and(Token::is_identifier);
     is_name && (is(at + 2, "as") || tokens.get(at + 2).is_some_and(|token| token.is_symbol(b'(')))
-}
-
-fn is_name(token: &Token<'_>) -> bool {
-    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 /// The level that the parenthesis `at` opens.
@@ -253,9 +249,9 @@ fn open(tokens: &[Token<'_>], at: usize, above: Option<&Level>) -> Level {
         return level;
     }
     // A word before a parenthesis is a name, or one such as IN, FROM or AND, which no function has.
-    level.is_call = tokens[at].is_symbol(b'(') && is_name(before);
+    level.is_call = tokens[at].is_symbol(b'(') && before.is_identifier();
     let is_table = above.is_some_and(|above| above.clause == Clause::From)
-        && (before.is_one_of(&["from", "join", "lateral", "using"]) || !is_name(before));
+        && (before.is_one_of(&["from", "join", "lateral", "using"]) || !before.is_identifier());
     if is_table {
         level.clause = Clause::From;
     }
@@ -267,7 +263,7 @@ fn name_before(tokens: &[Token<'_>], open: usize) -> Option<(Option<String>, Str
     let name = &tokens[open.checked_sub(1)?];
     let part = |back: usize| {
         let (dot, part) = (open.checked_sub(back)?, open.checked_sub(back + 1)?);
-        (tokens[dot].is_symbol(b'.') && is_name(&tokens[part])).then_some(part)
+        (tokens[dot].is_symbol(b'.') && tokens[part].is_identifier()).then_some(part)
     };
     let folded = |at: usize| tokens[at].folded().into_owned();
     let schema = part(2);
@@ -306,7 +302,7 @@ fn begins_table(before: &Token<'_>) -> bool {
 
 /// Whether this token may end a table, or is the AS behind it.
 fn may_end_table(before: &Token<'_>) -> bool {
-    is_name(before) || matches!(before.kind, TokenKind::Symbol(b')' | b']') | TokenKind::Text)
+    before.is_identifier() || matches!(before.kind, TokenKind::Symbol(b')' | b']') | TokenKind::Text)
 }
 
 fn found(
